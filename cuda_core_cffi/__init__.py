@@ -50,19 +50,20 @@ if TYPE_CHECKING:  # at run time these are imported when they are first asked fo
     from cuda_core_cffi._launching.config import LaunchConfig
     from cuda_core_cffi._launching.launch import launch
     from cuda_core_cffi._launching.prepared import PreparedLaunch
-    from cuda_core_cffi._memory import (
-        DeviceMemoryResourceOptions,
-        GraphicsResource,
-        ManagedMemoryResource,
-        ManagedMemoryResourceOptions,
-        PinnedMemoryResource,
-        PinnedMemoryResourceOptions,
-        VirtualMemoryResource,
-        VirtualMemoryResourceOptions,
-    )
+    from cuda_core_cffi._memory.graphics import GraphicsResource
+    from cuda_core_cffi._memory.managed import ManagedMemoryResource, ManagedMemoryResourceOptions
+    from cuda_core_cffi._memory.pinned import PinnedMemoryResource, PinnedMemoryResourceOptions
+    from cuda_core_cffi._memory.pool_options import DeviceMemoryResourceOptions
+    from cuda_core_cffi._memory.virtual import VirtualMemoryResource
+    from cuda_core_cffi._memory.virtual_options import VirtualMemoryResourceOptions
     from cuda_core_cffi._streams.options import ContextOptions, EventOptions, StreamOptions
-    from cuda_core_cffi._streams.resources import DeviceResources, SMResource, SMResourceOptions
-    from cuda_core_cffi._streams.workqueues import WorkqueueResource, WorkqueueResourceOptions
+    from cuda_core_cffi._streams.resources import (
+        DeviceResources,
+        SMResource,
+        SMResourceOptions,
+        WorkqueueResource,
+        WorkqueueResourceOptions,
+    )
 
 __all__ = [
     "LEGACY_DEFAULT_STREAM",
@@ -151,7 +152,12 @@ add_lazy_names(
         "_compile.program": ("Program",),
         "_compile.program_options": ("ProgramOptions",),
         "_streams.options": ("ContextOptions", "EventOptions", "StreamOptions"),
-        "_streams.resources": ("DeviceResources", "SMResource", "SMResourceOptions"),
-        "_streams.workqueues": ("WorkqueueResource", "WorkqueueResourceOptions"),
+        "_streams.resources": (
+            "DeviceResources",
+            "SMResource",
+            "SMResourceOptions",
+            "WorkqueueResource",
+            "WorkqueueResourceOptions",
+        ),
     },
 )

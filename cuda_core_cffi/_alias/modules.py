@@ -32,7 +32,7 @@ PRIVATE: dict[str, tuple[str, ...]] = {
     "_launch_config": (PACKAGE,),
     "_launcher": (PACKAGE,),
     "_linker": (PACKAGE,),
-    "_memory": (PACKAGE, f"{PACKAGE}._memory", f"{PACKAGE}._memory.ipc"),
+    "_memory": (PACKAGE, f"{PACKAGE}._memory", f"{PACKAGE}._memory.ipc", f"{PACKAGE}.utils"),
     "_memoryview": (f"{PACKAGE}.utils", PACKAGE),
     "_module": (PACKAGE, f"{PACKAGE}.typing"),
     "_program": (PACKAGE,),

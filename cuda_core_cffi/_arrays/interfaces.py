@@ -27,6 +27,9 @@ LEGACY = 1
 KNOWN_DEVICES = frozenset(map(int, DLDeviceType))
 MOST_TYPES = 64  # some processes make types as they go
 LAST_ADDRESS = (1 << 64) - 1
+# The owner in the description of an array that no tensor shows: a tuple, of what is kept nevertheless. The dtype is
+# NumPy's then, or None.
+NO_TENSOR: tuple[object, ...] = ()
 
 Reader = Callable[[Any, int | None], Any]
 
@@ -42,31 +45,8 @@ readers: dict[type, Reader] = {}
 dlpack_readers: dict[type, Reader] = {}
 
 
-def description(
-    address: int,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-    device_id: int,
-    is_device_accessible: bool,
-    readonly: bool,
-    device_type: int,
-    dtype: Any,
-) -> tuple[Any, ...]:
-    """Return what a tensor with these fields is described as, but that its dtype is a ``numpy.dtype`` or None.
-
-    Where the owner is a tuple, as here, there is no tensor that shows just this; what is in it is kept nevertheless.
-    """
-    return address, shape, strides, device_id, is_device_accessible, readonly, device_type, dtype, ()
-
-
 def find_reader(obj: Any) -> Reader:
-    """Return what reads ``obj``: the first protocol that it speaks, of DLPack, CUDA Array Interface, array interface.
-
-    Raises
-    ------
-    BufferError
-        If it speaks none.
-    """
+    """Return what reads ``obj``: the first protocol that it speaks, of DLPack and the two array interfaces."""
     kind = type(obj)
     if reader := readers.get(kind):
         return reader
@@ -230,7 +210,7 @@ def read_cuda_array_interface(obj: Any, stream_ptr: int | None) -> Any:
         )
     if producer is not None and stream_ptr != NO_ORDERING:
         check(_order(consumer(stream_ptr), producer, device_id))
-    return description(address, shape, strides, device_id, True, readonly, device_type, dtype)
+    return address, shape, strides, device_id, True, readonly, device_type, dtype, NO_TENSOR
 
 
 def read_array_interface(obj: Any, stream_ptr: int | None = None) -> tuple[Any, ...]:
@@ -238,7 +218,7 @@ def read_array_interface(obj: Any, stream_ptr: int | None = None) -> tuple[Any, 
     if type(obj) is numpy_classes()[1] and (info := _describe_array(obj)) is not None:
         return info
     address, shape, strides, readonly, dtype = read_interface(obj, interface_of(obj, "__array_interface__"))
-    return description(address, shape, strides, -1, False, readonly, CPU, dtype)
+    return address, shape, strides, -1, False, readonly, CPU, dtype, NO_TENSOR
 
 
 def ambiguous() -> BufferError:
@@ -254,13 +234,7 @@ def consumer(stream_ptr: Any) -> int:
 
 
 def interface_of(obj: Any, name: str) -> dict[str, Any]:
-    """Return one of the array interfaces.
-
-    Raises
-    ------
-    BufferError
-        If the object does not have it, or it is not a whole one, or masks elements.
-    """
+    """Return one of the array interfaces, or raise BufferError if it is missing, not a whole one, or masks elements."""
     try:
         interface: dict[str, Any] = getattr(obj, name)
     except AttributeError as error:
@@ -334,13 +308,7 @@ def plain_dtype(typestr: str) -> Any:
 
 @functools.lru_cache
 def string_of(dtype: Any) -> str:
-    """Return how an array interface names a dtype.
-
-    Raises
-    ------
-    BufferError
-        If arrays of it cannot be shared.
-    """
+    """Return how an array interface names a dtype, or raise BufferError if arrays of it cannot be shared."""
     if dtype.hasobject:
         raise BufferError(f"dtype {dtype} holds Python objects, which nobody else can use")
     if dtype.itemsize == 0:

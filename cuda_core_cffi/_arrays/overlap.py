@@ -18,18 +18,8 @@ def elements_are_apart(shape: Sequence[int], strides: Sequence[int]) -> bool:
     Two indices meet where their differences ``d``, not all zero, give ``sum(d * stride) == 0`` with
     ``abs(d) < extent`` on every axis. Signs of strides therefore do not matter.
 
-    Parameters
-    ----------
-    shape : sequence of int
-        The extents.
-    strides : sequence of int
-        As many strides.
-
-    Returns
-    -------
-    bool
-        The answer is exact for whatever slicing, permuting and reshaping make of a dense array, and for all layouts of
-        up to two axes. For interleaved strides on three or more axes the search gives up after a while and says False.
+    The answer is exact for whatever slicing, permuting and reshaping make of a dense array, and for all layouts of up
+    to two axes. For interleaved strides on three or more axes the search gives up after a while and says False.
     """
     if 0 in shape:
         return True

@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from cuda_core_cffi._arrays.layout import _StridedLayout
+from cuda_core_cffi._arrays.layout import _StridedLayout, fitting
 from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._lifetime.host_memory import ATTEND, after_wait
@@ -92,13 +92,9 @@ def same_type(target: Any, source: Any) -> bool:
 def plan_copy(target: tuple[Any, ...], source: tuple[Any, ...], device: int = -1) -> tuple[Any, bool]:
     """Return the C structure of a copy, and whether the driver can do it in one call.
 
-    Parameters
-    ----------
-    target, source : tuple
-        The address of the first element, the layout (both have one shape and element size), whether devices can access
-        the memory, and the C handle of the buffer that it is of, or NULL.
-    device : int, optional
-        The device whose default stream a default stream means. Default is the current one.
+    Target and source, of one shape and element size, are the address of the first element, the layout, whether devices
+    can access the memory, and the C handle of the buffer that it is of, or NULL. The device, by default the current
+    one, is that whose default stream a default stream means.
     """
     copy = ffi.new("ccc_strided_copy *")
     for side, (address, layout, on_device, c_handle) in ((copy.target, target), (copy.source, source)):
@@ -128,11 +124,7 @@ def byte_range(start: int, layout: _StridedLayout) -> tuple[int, int]:
 
 def byte_strides(layout: _StridedLayout) -> tuple[int, ...]:
     """Return the strides in bytes, spelt out."""
-    strides = layout.strides_in_bytes
-    if strides is None:
-        strides = _StridedLayout.dense(layout.shape, layout.itemsize).strides_in_bytes
-    assert strides is not None
-    return strides
+    return tuple([fitting("stride in bytes", stride * layout.itemsize) for stride in layout._explicit_strides()])
 
 
 def copy_on_host(copy: Any) -> None:
@@ -142,27 +134,10 @@ def copy_on_host(copy: Any) -> None:
 
 
 def copy_strided(copy: Any, stream: Stream, with_host: bool, blocking: bool, *views: Any) -> None:
-    """Make a planned copy in the order of a stream.
+    """Make a planned copy in the order of a stream, and wait for it if ``blocking``.
 
-    Parameters
-    ----------
-    copy : ccc_strided_copy *
-        The plan.
-    stream : Stream
-        The stream.
-    with_host : bool
-        Whether one side is memory that only the host can access.
-    blocking : bool
-        Whether to wait until the copy is done.
-    *views : StridedMemoryView
-        The operands, which are kept until then where the host's memory takes part.
-
-    Raises
-    ------
-    RuntimeError
-        If host memory takes part or ``blocking`` is wanted while the stream is being captured.
-    CUDAError
-        If the driver refuses.
+    ``with_host`` says whether one side is memory that only the host can access: then the views are kept until the copy
+    is done. A stream that is being captured can neither do that nor wait.
     """
     release_pins()
     if with_host or blocking:

@@ -7,13 +7,13 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from cuda_core_cffi import _capsule
 from cuda_core_cffi._arrays.interfaces import (
+    NO_TENSOR,
     Reader,
-    description,
     dlpack_reader,
     dlpack_readers,
     find_reader,
@@ -24,12 +24,11 @@ from cuda_core_cffi._arrays.interfaces import (
 )
 from cuda_core_cffi._arrays.layout import _StridedLayout, make_layout
 from cuda_core_cffi._arrays.strided_copy import byte_range, copy_view, host_copy
-from cuda_core_cffi._arrays.tensor_map_source import TensorMapSource
 from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.dtypes import check_itemsize, code_of, dtype_of, element_dtype, itemsize_of
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._lifetime.hold import Hold
+from cuda_core_cffi._lifetime.references import Hold
 from cuda_core_cffi._memory import Buffer, MemoryResource
 from cuda_core_cffi._memory.dlpack import (
     ACCESSIBLE,
@@ -48,6 +47,7 @@ from cuda_core_cffi._memory.dlpack import (
     export_view,
     give_view,
     lend_view,
+    order,
 )
 from cuda_core_cffi._streams.stream import Stream
 from cuda_core_cffi.typing import IsStreamType
@@ -56,12 +56,17 @@ if TYPE_CHECKING:
     from numpy import dtype as np_dtype
     from typing_extensions import CapsuleType
 
+    from cuda_core_cffi._arrays.tensor_map import TensorMapDescriptor, TensorMapDescriptorOptions
+    from cuda_core_cffi.typing import TensorMapInterleave, TensorMapL2Promotion, TensorMapOOBFill, TensorMapSwizzle
+
+T = TypeVar("T")
+
 _new = calls.blank
 _reader_of = readers.get
 _dlpack_reader_of = dlpack_readers.get
 
 
-class StridedMemoryView(TensorMapSource, Uncopyable):
+class StridedMemoryView(Uncopyable):
     """Where an array lies in memory, whichever library it belongs to.
 
     A view copies nothing. It holds the array, and the memory with it, and says where it is, how it is laid out and who
@@ -317,9 +322,9 @@ class StridedMemoryView(TensorMapSource, Uncopyable):
         self = _new(cls)
         if device_type not in ON_DEVICE:
             device_id = -1
-        self._source = description(
+        self._source = (
             buffer.handle, layout.shape, layout.strides, device_id, device_type != CPU, bool(is_readonly), device_type,
-            dtype,
+            dtype, NO_TENSOR,
         )  # fmt: skip
         self._obj = buffer
         self._stream = NO_ORDERING
@@ -438,6 +443,46 @@ class StridedMemoryView(TensorMapSource, Uncopyable):
         if not isinstance(other, StridedMemoryView):
             raise TypeError(f"other must be a StridedMemoryView, not {type(other).__name__}")
         other.copy_from(self, stream, allocator, blocking)
+
+    def as_tensor_map(
+        self,
+        box_dim: tuple[int, ...] | None = None,
+        *,
+        options: TensorMapDescriptorOptions | Mapping[str, Any] | None = None,
+        element_strides: tuple[int, ...] | None = None,
+        data_type: object | None = None,
+        interleave: TensorMapInterleave | None = None,
+        swizzle: TensorMapSwizzle | None = None,
+        l2_promotion: TensorMapL2Promotion | None = None,
+        oob_fill: TensorMapOOBFill | None = None,
+    ) -> TensorMapDescriptor:
+        """Return what kernels need to copy boxes of the array between global and shared memory.
+
+        Parameters
+        ----------
+        box_dim : tuple of int, optional
+            The extents of the box, in elements: 1 to 256 each, in the order of the shape.
+        options : TensorMapDescriptorOptions, optional
+            The box and everything else, instead of the other parameters.
+        element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill
+            As for :class:`~cuda_core_cffi.TensorMapDescriptorOptions`.
+
+        Returns
+        -------
+        TensorMapDescriptor
+            An argument of kernels.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the array or an option cannot be described. The message says which number is wrong.
+        RuntimeError
+            If the view's buffer is closed.
+        CUDAError
+            If the device has no tensor maps: they came with compute capability 9.0.
+        """
+        given = element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill
+        return maker()(self, box_dim, options, given)
 
     @property
     def ptr(self) -> int:
@@ -572,9 +617,7 @@ class StridedMemoryView(TensorMapSource, Uncopyable):
     def _order(self, consumer: Stream) -> None:
         """Make a stream wait for the one in whose order the memory is ready."""
         if isinstance(self._obj, Buffer):
-            status = lib.ccc_buffer_order(self._obj._c_handle, consumer._c_handle)
-            if status:
-                raise self._obj._failure(status, consumer)
+            order(self._obj, consumer)
         else:
             self._make_ready(consumer)
 
@@ -599,6 +642,71 @@ class StridedMemoryView(TensorMapSource, Uncopyable):
         self._obj = None
         self._stream = NO_ORDERING
         return self
+
+
+def args_viewable_as_strided_memory(
+    arg_indices: tuple[int, ...],
+) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Let a function take arrays of any library.
+
+    Inside the decorated function, the arguments named are objects whose ``view(stream_ptr)`` returns a
+    :class:`StridedMemoryView`, and whose ``obj`` is the argument itself.
+
+    Parameters
+    ----------
+    arg_indices : tuple of int
+        The positions of the arguments.
+
+    Returns
+    -------
+    callable
+        The decorator. What it makes raises BufferError for an argument that speaks no array protocol, and IndexError
+        when it is called with too few positional arguments.
+
+    Examples
+    --------
+    >>> @args_viewable_as_strided_memory((0,))
+    ... def address_of(array, stream):
+    ...     return array.view(stream.handle).ptr
+    """
+    if not isinstance(arg_indices, tuple) or not all(type(index) is int for index in arg_indices):
+        raise TypeError(f"arg_indices must be a tuple of int, not {arg_indices!r}")
+
+    def decorate(function: Callable[..., T]) -> Callable[..., T]:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> T:
+            viewable = list(args)
+            for index in arg_indices:
+                viewable[index] = _StridedMemoryViewProxy(viewable[index])
+            return function(*viewable, **kwargs)
+
+        return call
+
+    return decorate
+
+
+class _StridedMemoryViewProxy(Uncopyable):
+    """An argument that can be viewed."""
+
+    __slots__ = ("_reader", "obj")
+
+    _NOT_COPIED_BECAUSE = "it stands for an argument of a call"
+
+    def __init__(self, obj: object) -> None:
+        self.obj = obj
+        self._reader = find_reader(obj)
+
+    def view(self, stream_ptr: int | None = None) -> StridedMemoryView:
+        """Return :meth:`StridedMemoryView.from_any_interface` of the argument."""
+        return StridedMemoryView._read(self._reader, self.obj, stream_ptr)
+
+
+@functools.cache
+def maker() -> Callable[..., TensorMapDescriptor]:
+    """Return what makes tensor maps. Importing it each time would take half as long as a map."""
+    from cuda_core_cffi._arrays.tensor_map import TensorMapDescriptor
+
+    return TensorMapDescriptor._from_tiled
 
 
 StridedMemoryView.__dlpack_c_exchange_api__ = _capsule.exchange_api(StridedMemoryView._from_tensor)

@@ -7,32 +7,18 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
+import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from cuda_core_cffi._arrays.strided_memory_view import StridedMemoryView
-from cuda_core_cffi._arrays.tensor_map_checks import (
-    CORNER_BITS,
-    FLOATS,
-    WIDE_ALIGNMENT,
-    alignment_for,
-    between,
-    byte_strides,
-    check_bytes,
-    check_pixels,
-    check_row,
-    copied,
-    corner,
-    dtype_like,
-    find_data_type,
-    integers,
-    number_of,
-)
 from cuda_core_cffi._core.calls import blank
 from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.dtypes import NAMES, numpy_dtype
 from cuda_core_cffi._core.errors import failure
 from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory.dlpack import ACCESSIBLE, ADDRESS, CUDA, DEVICE, DEVICE_TYPE, DTYPE, NO_ORDERING, SHAPE
@@ -48,6 +34,8 @@ from cuda_core_cffi.typing import (
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
 
+E = TypeVar("E", bound=enum.IntEnum)
+
 encode_map, replace_map = lib.ccc_tensor_map_encode, lib.ccc_tensor_map_replace
 
 Array = tuple[tuple[int, ...], tuple[int, ...], int, Any]
@@ -59,6 +47,24 @@ LARGEST_RANK, LEAST_IM2COL_RANK = 5, 3
 LARGEST_BOX, LARGEST_STEP, LARGEST_CHANNELS, LARGEST_PIXELS = 256, 8, 256, 1024
 LARGEST_EXTENT = 2**32
 W128_PIXELS = 128  # of a column in that mode
+STRIDE_LIMIT = 2**40
+LARGEST_BYTES = 228 << 10  # of a box: the shared memory of a multiprocessor
+PIXEL_LIMIT = 2**31  # of where a pixel box ends
+ALIGNMENT, WIDE_ALIGNMENT = 16, 32
+CORNER_BITS = {3: 16, 4: 8, 5: 5}  # of the offsets of a pixel box, by rank
+
+# By the name of a dtype. Types that the hardware does not know are copied as unsigned integers of their size.
+DATA_TYPES = {
+    **{item.name.lower(): item for item in TensorMapDataType if item.name.lower() in NAMES.values()},
+    "int8": TensorMapDataType.UINT8,
+    "int16": TensorMapDataType.UINT16,
+    "bool": TensorMapDataType.UINT8,
+    **{name: TensorMapDataType.UINT8 for name in NAMES.values() if name.startswith("float8_")},
+}
+FLOATS = tuple(item for item in TensorMapDataType if item >= TensorMapDataType.FLOAT16)
+ELEMENT_BYTES = {item: int("".join(filter(str.isdigit, item.name))) // 8 for item in TensorMapDataType}
+SPANS = {TensorMapSwizzle.SWIZZLE_32B: 32, TensorMapSwizzle.SWIZZLE_64B: 64}
+WIDEST_SPAN = 128
 NOT_INTERLEAVED, NOT_SWIZZLED = TensorMapInterleave.NONE, TensorMapSwizzle.NONE
 NOT_PROMOTED, NOT_FILLED = TensorMapL2Promotion.NONE, TensorMapOOBFill.NONE
 
@@ -296,27 +302,22 @@ class TensorMapDescriptor(Uncopyable):
     def _from_tiled(
         cls,
         view: StridedMemoryView,
-        box_dim: Sequence[int] | None = None,
-        *,
-        options: TensorMapDescriptorOptions | Mapping[str, Any] | None = None,
-        element_strides: tuple[int, ...] | None = None,
-        data_type: object | None = None,
-        interleave: TensorMapInterleave | None = None,
-        swizzle: TensorMapSwizzle | None = None,
-        l2_promotion: TensorMapL2Promotion | None = None,
-        oob_fill: TensorMapOOBFill | None = None,
+        box_dim: Any,
+        options: TensorMapDescriptorOptions | Mapping[str, Any] | None,
+        given: tuple[Any, ...],
     ) -> TensorMapDescriptor:
         """Describe an array that is copied box by box: :meth:`StridedMemoryView.as_tensor_map`."""
         if options is not None:
-            given = (box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill)
-            for field, value in zip(dataclasses.fields(TensorMapDescriptorOptions), given, strict=True):
+            for field, value in zip(dataclasses.fields(TensorMapDescriptorOptions), (box_dim, *given), strict=True):
                 if value is not None:
                     raise TypeError(f"give options or {field.name}, not both: options have it")
             options = check_options(TensorMapDescriptorOptions, options, "as_tensor_map")
-            box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill = get_values(options)
+            box_dim, *rest = get_values(options)
+            given = tuple(rest)
         elif box_dim is None:
             raise TypeError("box_dim is missing: give it, or options that have it")
-        else:
+        element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill = given
+        if options is None:
             interleave = NOT_INTERLEAVED if interleave is None else interleave
             swizzle = NOT_SWIZZLED if swizzle is None else swizzle
             l2_promotion = NOT_PROMOTED if l2_promotion is None else l2_promotion
@@ -372,13 +373,7 @@ class TensorMapDescriptor(Uncopyable):
         return self
 
     def _kernel_bytes(self) -> bytes:
-        """Return the map, for kernels.
-
-        Raises
-        ------
-        RuntimeError
-            If the buffer that it describes is closed.
-        """
+        """Return the map, for kernels, or raise RuntimeError if the buffer that it describes is closed."""
         if self._view._is_closed:
             raise RuntimeError("the Buffer that this TensorMapDescriptor describes is closed")
         return self._bytes
@@ -395,13 +390,7 @@ def tiled(
     oob_fill: TensorMapOOBFill,
     *box_dim: int,
 ) -> Any:
-    """Return the ``ccc_tensor_map`` of an array that is copied box by box. It is not to be changed.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the array, the box or an option cannot be described.
-    """
+    """Return the ``ccc_tensor_map`` of an array that is copied box by box, or raise. It is not to be changed."""
     options = TensorMapDescriptorOptions(
         box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill
     )
@@ -426,13 +415,7 @@ def array_of(view: StridedMemoryView) -> Array:
 
 
 def describe(array: Array, options: TensorMapDescriptorOptions, kind: int) -> dict[str, Any]:
-    """Return the fields of a ``ccc_tensor_map`` that all kinds have.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the array or an option cannot be described.
-    """
+    """Return the fields of a ``ccc_tensor_map`` that all kinds have, or raise what cannot be described."""
     shape, strides, itemsize, dtype = array
     rank, least = len(shape), 1 if kind == lib.CCC_TENSOR_TILED else LEAST_IM2COL_RANK
     if options.interleave != TensorMapInterleave.NONE:
@@ -471,15 +454,7 @@ def describe(array: Array, options: TensorMapDescriptorOptions, kind: int) -> di
 
 
 def place(view: StridedMemoryView, description: Any) -> tuple[int, int | None]:
-    """Return the address of an array that is described so, and its device; None for memory of several.
-
-    Raises
-    ------
-    ValueError
-        If no device can access it, or it is not aligned.
-    RuntimeError
-        If the view's buffer is closed.
-    """
+    """Return the address of an array that is described so, and its device; None for memory of several. Or raise."""
     info = view._source  # as in StridedMemoryView.ptr
     if type(info) is not tuple:
         info = view._info
@@ -496,13 +471,7 @@ def place(view: StridedMemoryView, description: Any) -> tuple[int, int | None]:
 
 
 def write_map(write: Callable[..., int], device_id: int, source: Any, address: int) -> bytes:
-    """Return the tensor map that a function of ``lib`` writes from a description, or from another map.
-
-    Raises
-    ------
-    CUDAError
-        If the driver makes none.
-    """
+    """Return the tensor map that a function of ``lib`` writes from a description, or from another map."""
     try:
         memory, content = pair = spare.pop()
     except IndexError:
@@ -517,3 +486,152 @@ def write_map(write: Callable[..., int], device_id: int, source: Any, address: i
 
 
 spare: list[tuple[Any, Any]] = []  # memory that maps are written in, and a view of it; one call at a time has it
+
+
+def alignment_for(interleave: int) -> int:
+    """Return of how many bytes addresses and strides are multiples."""
+    return WIDE_ALIGNMENT if interleave == TensorMapInterleave.INTERLEAVE_32B else ALIGNMENT
+
+
+def byte_strides(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, interleave: TensorMapInterleave
+) -> list[int]:
+    """Return the strides in bytes in the driver's order, without the innermost, which is one element."""
+    if shape[-1] != 1 and strides[-1] != 1:
+        raise ValueError(
+            f"elements along the last dimension must be adjacent, not {strides[-1]} elements apart: copy the array in "
+            "C order"
+        )
+    alignment = alignment_for(interleave)
+    found: list[int] = []
+    below = shape[-1] * itemsize
+    for axis in range(len(shape) - 2, -1, -1):
+        stride = strides[axis] * itemsize
+        if shape[axis] == 1:  # never used, and libraries give it any value
+            stride = min(-(-below // alignment) * alignment, STRIDE_LIMIT - alignment)
+        if stride % alignment or not 0 <= stride < STRIDE_LIMIT:
+            raise ValueError(
+                f"strides[{axis}] must be a multiple of {alignment} bytes, from 0 to 2**40 for a tensor map, not "
+                f"{stride} bytes ({strides[axis]} elements of {itemsize}): pad the rows"
+            )
+        found.append(stride)
+        below = stride * shape[axis]
+    return found
+
+
+def check_row(fields: dict[str, Any], elements: int, name: str) -> None:
+    """Check how many bytes are copied along the innermost dimension."""
+    itemsize, swizzle = ELEMENT_BYTES[fields["type"]], TensorMapSwizzle(fields["swizzle"])
+    if elements * itemsize % ALIGNMENT:
+        raise ValueError(
+            f"{name} must be a multiple of {ALIGNMENT // itemsize}, not {elements}: a row of the box has a multiple of "
+            f"{ALIGNMENT} bytes"
+        )
+    span = SPANS.get(swizzle, WIDEST_SPAN)
+    limited = fields["interleave"] == TensorMapInterleave.NONE and swizzle != TensorMapSwizzle.NONE
+    if limited and elements * itemsize > span:
+        raise ValueError(
+            f"{name} must be at most {span // itemsize}, not {elements}: a row of the box has at most {span} bytes with"
+            f" swizzle {swizzle.name}"
+        )
+
+
+def copied(box: Sequence[int], steps: Sequence[int]) -> int:
+    """Return how many elements of a box are copied: of the last dimension all."""
+    return math.prod(-(-extent // step) for extent, step in zip(box, (*steps[:-1], 1)))
+
+
+def check_bytes(fields: dict[str, Any], elements: int, name: str) -> None:
+    """Check that what is copied at a time has room in shared memory."""
+    size = elements * ELEMENT_BYTES[fields["type"]]
+    if size > LARGEST_BYTES:
+        raise ValueError(
+            f"{name} must be at most {LARGEST_BYTES} bytes, the shared memory of a multiprocessor, not {size}: "
+            f"{elements} elements of {ELEMENT_BYTES[fields['type']]}"
+        )
+
+
+def find_data_type(own: Any, itemsize: int, given: object) -> TensorMapDataType:
+    """Return the type of the elements: what was given, or what the view says."""
+    if given is None:
+        name = NAMES.get(own) if type(own) is int else getattr(own, "name", None)
+        if name is None:
+            raise ValueError("the view has no dtype: give data_type")
+        return data_type_of(name)
+    if isinstance(given, enum.IntEnum):
+        data_type = number_of(TensorMapDataType, given, "data_type")
+    else:
+        data_type = data_type_of(dtype_like(given).name)
+    if ELEMENT_BYTES[data_type] != itemsize:
+        raise ValueError(
+            f"data_type {data_type.name} has {ELEMENT_BYTES[data_type]} bytes, the elements of the view have {itemsize}"
+        )
+    return data_type
+
+
+def data_type_of(name: str) -> TensorMapDataType:
+    """Return the type for the name of a dtype."""
+    try:
+        return DATA_TYPES[name]
+    except KeyError:
+        raise ValueError(
+            f"tensor maps have no elements of dtype {name}: give data_type, one of {', '.join(DATA_TYPES)} or a "
+            "TensorMapDataType"
+        ) from None
+
+
+def dtype_like(given: object) -> Any:
+    """Return what names a dtype as one."""
+    try:
+        if not isinstance(given, int):
+            return numpy_dtype(given)
+    except TypeError:
+        pass
+    raise TypeError(f"data_type must be a dtype or a TensorMapDataType, not {type(given).__name__}: {given!r}")
+
+
+def number_of(kind: type[E], value: object, name: str) -> E:
+    """Return a member of an enumeration: given as such, as one of the driver's with the same number, or by its name."""
+    if isinstance(value, kind):
+        return value
+    if isinstance(value, enum.IntEnum) and type(value).__name__.lower() == f"cu{kind.__name__}".lower():
+        return kind(value)
+    if isinstance(value, str) and value.upper() in kind.__members__:
+        return kind[value.upper()]
+    names = ", ".join(kind.__members__)
+    if isinstance(value, str):
+        raise ValueError(f"{name} must be one of {names}, not {value!r}")
+    raise TypeError(f"{name} must be a {kind.__name__} ({names}), not {type(value).__name__}")
+
+
+def integers(values: Iterable[int], name: str) -> tuple[int, ...]:
+    """Return several integers as a tuple."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be a tuple of int, not {type(values).__name__}")
+    return tuple(integer(value, f"{name}[{index}]") for index, value in enumerate(values))
+
+
+def between(value: int, name: str, least: int, most: int) -> int:
+    """Return an integer that is in a range."""
+    number = integer(value, name)
+    if not least <= number <= most:
+        raise ValueError(f"{name} must be {least} to {most}, not {number}")
+    return number
+
+
+def corner(values: Sequence[int], name: str, rank: int) -> list[int]:
+    """Return the corner of a pixel box in the driver's order."""
+    found, limit = integers(values, name), 1 << CORNER_BITS[rank] - 1
+    if len(found) != rank - 2:
+        raise ValueError(
+            f"{name} must have {rank - 2} numbers, for the dimensions between images and channels, not {len(found)}"
+        )
+    return [between(found[axis], f"{name}[{axis}]", -limit, limit - 1) for axis in range(rank - 3, -1, -1)]
+
+
+def check_pixels(extent: int, low: int, high: int) -> None:
+    """Check that a pixel box has pixels along a dimension, and not too many."""
+    if extent + high - low < 1:
+        raise ValueError(f"the pixel box is empty: from {low} to {extent} + {high} along a dimension of {extent}")
+    if extent + high >= PIXEL_LIMIT:
+        raise ValueError(f"the pixel box must end before 2**31, not at {extent} + {high}")

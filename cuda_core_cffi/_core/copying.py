@@ -35,3 +35,14 @@ class Uncopyable:
 
     def _refuse_copy(self) -> NoReturn:
         raise TypeError(f"{type(self).__name__} cannot be pickled or copied: {self._NOT_COPIED_BECAUSE}")
+
+
+class NoConstructor(Uncopyable):
+    """Base of the classes whose objects come from methods of others."""
+
+    __slots__ = ()
+
+    _MADE_BY: ClassVar[str]  # which these are
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        raise RuntimeError(f"{type(self).__name__} cannot be constructed directly; use {self._MADE_BY}")

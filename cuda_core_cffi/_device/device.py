@@ -598,7 +598,7 @@ class Device(calls.DeviceFinder):
     @property
     def resources(self) -> DeviceResources:
         """The resources of the device, of which :meth:`create_context` can give some to a context."""
-        return _streams.DeviceResources._of_device(self._device_id)
+        return _streams.DeviceResources._of(self._device_id)
 
     @property
     def default_stream(self) -> Stream:

@@ -12,8 +12,7 @@ from typing import Any, Self
 from cuda_core_cffi._core.calls import close, make
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._core.handle import Handle
-from cuda_core_cffi._lifetime.hold import Hold
-from cuda_core_cffi._lifetime.references import Operand
+from cuda_core_cffi._lifetime.references import Hold, Operand
 from cuda_core_cffi._memory import Buffer
 
 _close = close

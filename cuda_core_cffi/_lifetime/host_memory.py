@@ -38,17 +38,11 @@ NOT_READY: int = lib.CUDA_ERROR_NOT_READY
 
 
 class HostReference(Owner):
-    """Keep host memory alive for one copy, and own the event of the copy.
-
-    Parameters
-    ----------
-    memory : cdata
-        From ``ffi.from_buffer``: it keeps the object, its address and its size.
-    """
+    """Keep host memory alive for one copy, and own the event of the copy."""
 
     __slots__ = ("memory",)
 
-    def __init__(self, memory: Any) -> None:
+    def __init__(self, memory: Any) -> None:  # from ffi.from_buffer, which keeps the object
         self.memory = memory
 
     def copy(self, helper: Callable[..., Any], *arguments: Any) -> bool:
@@ -60,15 +54,11 @@ class HostReference(Owner):
             made = make_in(self, helper, *arguments)
         finally:
             if made is not None or MAKES_IN_ONE_STEP:  # else the copy may be under way: the memory is kept to the end
-                self.release_unless_under_way()
+                if has_handle(self) and not self.is_closed:
+                    _ask_python()
+                else:
+                    self.release()
         return made
-
-    def release_unless_under_way(self) -> None:
-        """Release the memory unless the copy was made and is not done."""
-        if has_handle(self) and not self.is_closed:
-            _ask_python()
-        else:
-            self.release()
 
     def release(self) -> None:
         """Release the memory and the event, once: the copy is done, or was not made."""
@@ -100,13 +90,7 @@ Only the last may raise."""
 
 
 def release_finished(everything: bool = True) -> bool:
-    """Release the memory of copies that are done; or only of the oldest, up to the first that is not.
-
-    Returns
-    -------
-    bool
-        Whether one was found that is under way.
-    """
+    """Release the memory of copies that are done, or only of the oldest; return whether one was found under way."""
     under_way = False
     # few at a time, if the first that is not done ends it: there may be thousands, and as many copies that look
     while found := oldest(None if everything else AT_ONCE):

@@ -10,7 +10,7 @@ synchronises, and otherwise by the release thread.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
 from typing import Any, NamedTuple
 
 from cuda_core_cffi._core.errors import check_cleanup, last_failure
@@ -33,29 +33,40 @@ kept: MutableMapping[int, Any] = new_table()
 
 
 class Operand(NamedTuple):
-    """Something that a node uses.
+    """Something that a node uses, with the C handles and the Python objects that keep it."""
 
-    Attributes
-    ----------
-    address : int
-        What the driver gets.
-    C handles : tuple
-        The C handles that keep it.
-    objects : tuple
-        The Python objects that keep it.
-    size : int or None
-        Its size in bytes, where that is known.
-    """
-
-    address: int
+    address: int  # what the driver gets
     c_handles: tuple[Any, ...] = ()
     objects: tuple[Any, ...] = ()
-    size: int | None = None
+    size: int | None = None  # in bytes, where that is known
 
     def check_capacity(self, size: int, name: str) -> None:
         """Raise if the memory is known to be smaller than what a node does with it."""
         if self.size is not None and size > self.size:
             raise ValueError(f"{name} has {self.size} bytes, fewer than the {size} of the node")
+
+
+class Hold:
+    """Call a function once: when it is released, or when the last reference to this goes."""
+
+    __slots__ = ("_release",)
+
+    _release: Callable[[], object] | None
+
+    def __init__(self, release: Callable[[], object]) -> None:
+        self._release = release
+
+    def __del__(self) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Call the function, unless it was called."""
+        try:
+            release, self._release = self._release, None
+        except AttributeError:  # interrupted before it had one
+            return
+        if release is not None:
+            release()
 
 
 def new_token(value: Any) -> int:
@@ -68,12 +79,7 @@ def new_token(value: Any) -> int:
 def make_keep(operands: Iterable[Operand], token: int = 0) -> Any:
     """Return a ``ccc_keep *`` for operands, which a function of C takes over; NULL if there is nothing to keep.
 
-    Parameters
-    ----------
-    operands : iterable of Operand
-        What is kept.
-    token : int, optional
-        That of a Python object which is kept as well, instead of those of the operands.
+    With a token, that of a Python object, this is kept instead of the Python objects of the operands.
     """
     c_handles: list[Any] = []
     objects: list[Any] = []

@@ -11,53 +11,35 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, MutableMapping
-from typing import Generic, TypeVar, cast, overload
+from typing import Any, TypeVar
 
 MISSING = object()
 T = TypeVar("T")
-Other = TypeVar("Other")
-
-
-class Cell(Generic[T]):
-    """The place of a value."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: T) -> None:
-        self.value: T | None = value
 
 
 class Table(MutableMapping[int, T]):
-    """A mapping that keeps nothing that was deleted: its dict has a cell for each value, which is emptied."""
+    """A mapping that keeps nothing that was deleted: its dict has a list for each value, which is emptied."""
 
     __slots__ = ("_cells",)
 
     def __init__(self) -> None:
-        self._cells: dict[int, Cell[T]] = {}
+        self._cells: dict[int, list[Any]] = {}
 
     def __getitem__(self, key: int) -> T:
-        return cast("T", self._cells[key].value)
+        value: T = self._cells[key][0]
+        return value
 
     def __setitem__(self, key: int, value: T) -> None:
-        self._cells.setdefault(key, Cell(value)).value = value
+        self._cells.setdefault(key, [value])[0] = value
 
     def __delitem__(self, key: int) -> None:
-        self._cells.pop(key).value = None
+        self._cells.pop(key)[0] = None
 
-    @overload
-    def pop(self, key: int, /) -> T: ...
-
-    @overload
-    def pop(self, key: int, /, default: T) -> T: ...
-
-    @overload
-    def pop(self, key: int, /, default: Other) -> T | Other: ...
-
-    def pop(self, key: int, /, default: object = MISSING) -> object:
+    def pop(self, key: int, /, default: Any = MISSING) -> Any:
         """Delete an entry in one step, and return its value; without one, the default, or raise KeyError."""
         cell = self._cells.pop(key, None)
         if cell is not None:
-            value, cell.value = cell.value, None
+            value, cell[0] = cell[0], None
             return value
         if default is MISSING:
             raise KeyError(key)

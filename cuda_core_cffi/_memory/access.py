@@ -18,17 +18,7 @@ def _device_of(operand: Any) -> int:
 
 
 def explain_access(error: Exception, stream: Any, *operands: Any) -> Exception:
-    """Return an error with a note for each operand that belongs to another device than the stream.
-
-    Parameters
-    ----------
-    error : Exception
-        What the work failed with.
-    stream : Stream
-        Where it was to run.
-    *operands : Buffer, StridedMemoryView or OpaqueArray
-        What it was to use.
-    """
+    """Return an error, with a note for each operand that belongs to another device than the stream of the work."""
     if isinstance(error, CUDAError) and error.status == lib.CUDA_ERROR_INVALID_VALUE:
         ours = stream.device.device_id
         owners = {_device_of(operand) for operand in operands if not getattr(operand, "is_host_accessible", False)}

@@ -8,9 +8,7 @@ import gc
 from collections.abc import Callable
 from typing import TypeVar
 
-from cuda_core_cffi._core.errors import failure
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._core.handle import Handle
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.resource import MemoryResource
 from cuda_core_cffi._streams.stream import Stream
@@ -21,6 +19,7 @@ except ImportError:
     add_memory_pressure = None
 
 BufferType = TypeVar("BufferType", bound=Buffer)
+T = TypeVar("T")
 
 
 def complete_buffer(self: BufferType, size: int, mr: MemoryResource, stream: Stream) -> BufferType:
@@ -35,54 +34,41 @@ def complete_buffer(self: BufferType, size: int, mr: MemoryResource, stream: Str
 
 
 def allocate_with(
-    allocate: Callable[[], Buffer | None], size: int, mr: MemoryResource, stream: Stream, *involved: Handle
-) -> Buffer:
-    """Return a buffer that a function makes; out of memory, collect garbage once and try again.
-
-    Raises
-    ------
-    CUDAError
-        If the allocation failed.
-    """
+    allocate: Callable[[], BufferType | None], size: int, mr: MemoryResource, stream: Stream
+) -> BufferType:
+    """Return a buffer that a function makes; out of memory, collect garbage once and try again."""
     buffer = allocate()
     if buffer is None:
-        buffer = retry_allocation(allocate, size, mr, stream, *involved)
+        buffer = retry_allocation(allocate, size, mr, stream._failure)
     return complete_buffer(buffer, size, mr, stream)
 
 
 def retry_allocation(
-    allocate: Callable[[], BufferType | None],
+    allocate: Callable[[], T | None],
     size: int,
-    place: MemoryResource | Buffer,
-    stream: Stream,
-    *involved: Handle,
-) -> BufferType:
-    """Allocate again after a failure that a garbage collection may cure, else raise.
+    place: MemoryResource | Buffer | int,
+    explain: Callable[[int], Exception],
+) -> T:
+    """Allocate again with a function that returned None, where a garbage collection may help, else raise.
 
-    Parameters
-    ----------
-    allocate : callable
-        The function that failed: it returned None.
-    size : int
-        Bytes.
-    place : MemoryResource or Buffer
-        Where the memory is to be.
-    stream, *involved
-        For the error.
+    ``place`` is where the memory is to be, or a device; ``explain`` returns the exception for a status.
     """
     status = lib.ccc_last_status()
+    error = explain(status)
     if status == lib.CUDA_ERROR_OUT_OF_MEMORY:
-        error = failure(status)
-        if not place.is_host_accessible and not fits_device(size, place.device_id):
-            raise error
-        gc.collect()
-        lib.ccc_reclaim()
-        buffer = allocate()
-        if buffer is not None:
-            return buffer
-        if lib.ccc_last_status() == status:
-            raise error
-    raise stream._failure(lib.ccc_last_status(), *involved)
+        if isinstance(place, int):
+            may_help = fits_device(size, place)
+        else:
+            may_help = place.is_host_accessible or fits_device(size, place.device_id)
+        if may_help:
+            gc.collect()
+            lib.ccc_reclaim()
+            made = allocate()
+            if made is not None:
+                return made
+            if lib.ccc_last_status() != status:
+                error = explain(lib.ccc_last_status())
+    raise error
 
 
 def fits_device(size: int, device: int) -> bool:

@@ -17,17 +17,18 @@ from cuda_core_cffi._core.integers import address_of
 from cuda_core_cffi._lifetime.references import keep_with_memory
 from cuda_core_cffi._memory.access import copy_failure, explain_access
 from cuda_core_cffi._memory.dlpack import release_pins
-from cuda_core_cffi._memory.fill_pattern import fill_pattern
+from cuda_core_cffi._memory.exporter import Exporter
 from cuda_core_cffi._memory.host_copy import copy_host
 from cuda_core_cffi._memory.ipc import IPCBufferDescriptor, IPCPool
 from cuda_core_cffi._memory.lease import Lease
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
-from cuda_core_cffi._memory.stream_values import ValueMemory
+from cuda_core_cffi._memory.stream_values import check_place, check_value, check_width, fill_pattern, wait_flags
 from cuda_core_cffi._streams.stream import Stream, accept_stream, stream_or_default
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
 if TYPE_CHECKING:
     from cuda_core_cffi._memory.copy_options import CopyOptions
+    from cuda_core_cffi.typing import StreamWaitValueType  # which brings all enumerations
 
 T = TypeVar("T")
 
@@ -36,6 +37,8 @@ _close = calls.close
 _copy = lib.ccc_copy
 _release_object = getattr(calls.Owner, "__del__", None)  # None where the C handle goes with the object
 _fill = lib.ccc_fill
+_wait_value = lib.ccc_wait_value
+_write_value = lib.ccc_write_value
 _close_once = calls.close_once
 
 
@@ -57,7 +60,7 @@ def copy_from_failed(status: int, destination: Any, source: Any, *, stream: Any)
     raise copy_failure(status, what, accept_stream(stream, what), destination, source)
 
 
-class Buffer(ValueMemory):
+class Buffer(Exporter):
     """A piece of memory, on a device or on the host.
 
     Buffers come from :meth:`Device.allocate` and :meth:`MemoryResource.allocate`, or wrap memory of another library
@@ -284,6 +287,100 @@ class Buffer(ValueMemory):
         if status:
             fill_failed(status, self, value, stream=queue)
 
+    def write_value(self, value: int, *, stream: IsStreamType, offset: int = 0, bits: int = 32) -> None:
+        """Write an integer to the memory, in stream order.
+
+        What came before in the stream is done, and its writes are visible to the device and the host, before the value
+        is. Other streams wait for it with :meth:`wait_value`, kernels and the host read it.
+
+        Parameters
+        ----------
+        value : int
+            The integer, 0 to 2 ** bits - 1.
+        stream : Stream
+            The value is written in the order of this stream; it may not be there when this returns.
+        offset : int, optional
+            Where to, in bytes from the start of the buffer. The address is a multiple of the bytes written.
+        bits : int, optional
+            How many bits are written: 32, which is the default, or 64.
+
+        Raises
+        ------
+        OverflowError
+            If the value does not fit.
+        ValueError
+            If the place is out of bounds or not aligned, or the memory is read-only, managed, of a pool or a graph, or
+            ordinary memory of the host.
+        UnavailableError
+            If the device has no operations of 64 bits.
+
+        Notes
+        -----
+        This is ``cuStreamWriteValue32`` or ``cuStreamWriteValue64``. ``docs/stream_memory_operations.md`` tells how to
+        use it without deadlocks.
+        """
+        what = "Buffer.write_value"
+        queue = stream if isinstance(stream, Stream) else accept_stream(stream, what)
+        check_width(bits, what, lambda: queue.device.properties)
+        start = check_place(self, offset, bits, what, writes=True)
+        status = _write_value(self._c_handle, start, check_value(value, bits), bits, queue._c_handle)
+        if status:
+            raise explain_access(self._failure(status, queue), queue, self)
+
+    def wait_value(
+        self,
+        value: int,
+        condition: StreamWaitValueType | str = "geq",
+        *,
+        stream: IsStreamType,
+        offset: int = 0,
+        bits: int = 32,
+        flush: bool = False,
+    ) -> None:
+        """Hold up what follows in a stream until an integer in the memory is as a condition says.
+
+        Parameters
+        ----------
+        value : int
+            What the integer in memory is compared to, 0 to 2 ** bits - 1.
+        condition : StreamWaitValueType, optional
+            ``"geq"``, which is the default: at least `value`, in signed arithmetic that wraps around; ``"eq"``: equal;
+            ``"and"``: has a bit in common with `value`; ``"nor"``: lacks a bit that `value` lacks too.
+        stream : Stream
+            The stream that waits. The host does not.
+        offset : int, optional
+            Where the integer is, in bytes from the start of the buffer. The address is a multiple of its bytes.
+        bits : int, optional
+            How many bits it has: 32, which is the default, or 64.
+        flush : bool, optional
+            Whether remote writes, such as those of another device, that reached the device before the wait ended are
+            made visible to what follows. Not every platform has this.
+
+        Raises
+        ------
+        OverflowError
+            If the value does not fit.
+        ValueError
+            If the condition is unknown, the place is out of bounds or not aligned, or the memory is managed, of a pool
+            or a graph, or ordinary memory of the host.
+        UnavailableError
+            If the device has no such condition, no operations of 64 bits, or cannot flush.
+
+        Notes
+        -----
+        This is ``cuStreamWaitValue32`` or ``cuStreamWaitValue64``. The stream waits for ever if nobody writes the
+        value: ``docs/stream_memory_operations.md`` tells how not to end there.
+        """
+        what = "Buffer.wait_value"
+        queue = stream if isinstance(stream, Stream) else accept_stream(stream, what)
+        check_width(bits, what, lambda: queue.device.properties)
+        start = check_place(self, offset, bits, what, writes=False)
+        number = check_value(value, bits)
+        flags = wait_flags(condition, flush, what, lambda: queue.device.properties)
+        status = _wait_value(self._c_handle, start, number, bits, flags, queue._c_handle)
+        if status:
+            raise explain_access(self._failure(status, queue), queue, self)
+
     @staticmethod
     def from_handle(
         ptr: DevicePointerType,
@@ -460,6 +557,11 @@ class Buffer(ValueMemory):
         """The object that the memory belongs to, if :meth:`from_handle` was given one."""
         return None
 
+    @property
+    def _is_read_only(self) -> bool:
+        """Whether devices may only read the memory."""
+        return False
+
 
 class BufferSlice(Buffer):
     """A part of a buffer whose memory a C handle gives back, when the last of the whole and its slices is closed."""
@@ -473,6 +575,10 @@ class BufferSlice(Buffer):
     def _stream_owner(self) -> object:
         """What owns the stream of the whole."""
         return self._whole._stream_owner
+
+    @property
+    def _is_read_only(self) -> bool:
+        return self._whole._is_read_only
 
     def _keep_stream(self, stream: Stream) -> None:
         """Keep the owner of a foreign stream as long as the memory of the whole."""
@@ -583,7 +689,7 @@ def wrap_memory(
         try:
             self.set_deallocation_stream(queue)
         except BaseException:
-            self._lease.forgo()
+            self._lease._mr = None  # the memory stays the caller's
             raise
     return self
 

@@ -1,20 +1,24 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""How a copy may be made: its source's order of access, hints of places, overlap with kernels."""
+"""How copies may be made: order of access, hints of places, overlap with kernels; and several copies in one call."""
 
 from __future__ import annotations
 
 import dataclasses
 import enum
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.host import Host
-from cuda_core_cffi._core.options import check_options
+from cuda_core_cffi._core.options import check_options, member
 from cuda_core_cffi._core.registry import registry
+from cuda_core_cffi._memory.access import NATIVE_BATCH, copy_failure
+from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.location import encode
+from cuda_core_cffi._streams.stream import accept_stream
+from cuda_core_cffi.typing import IsStreamType
 
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
@@ -78,8 +82,8 @@ class CopyOptions:
 
     def __post_init__(self) -> None:
         """Turn strings into members, and check the hints."""
-        object.__setattr__(self, "src_access_order", member("src_access_order", MemcpySrcAccessOrder, self))
-        object.__setattr__(self, "overlap_mode", member("overlap_mode", MemcpyOverlapMode, self))
+        for name, kind in (("src_access_order", MemcpySrcAccessOrder), ("overlap_mode", MemcpyOverlapMode)):
+            object.__setattr__(self, name, member(kind, getattr(self, name), name))
         for name in ("src_location_hint", "dst_location_hint"):
             hint = getattr(self, name)
             if hint is not None and not isinstance(hint, Host | registry.device):
@@ -97,23 +101,8 @@ FLAGS = {
 }
 
 
-def member(name: str, kind: type[enum.StrEnum], options: CopyOptions) -> enum.StrEnum:
-    """Return a field as a member of its enumeration."""
-    value = getattr(options, name)
-    try:
-        return kind(value)
-    except ValueError:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, map(str, kind)))}, not {value!r}") from None
-
-
 def copy_attributes(options: CopyOptions | Mapping[str, Any] | None, what: str) -> Any:
-    """Return the driver's attributes for options; ``what`` is the operation. Equal options have the same ones.
-
-    Raises
-    ------
-    TypeError
-        If they are no options.
-    """
+    """Return the driver's attributes for options; ``what`` is the operation. Equal options have the same ones."""
     return native(check_options(CopyOptions, options, what))
 
 
@@ -130,3 +119,83 @@ def native(options: CopyOptions) -> Any:
         if hint is not None:
             location.type, location.id = encode(hint)
     return attributes
+
+
+def copy_batch(
+    stream: IsStreamType,
+    srcs: Sequence[Buffer],
+    dsts: Sequence[Buffer],
+    *,
+    options: CopyOptions | Mapping[str, Any] | Sequence[CopyOptions | Mapping[str, Any]] | None = None,
+) -> None:
+    r"""Copy each source into the destination at the same place, in one call to the driver.
+
+    The batch runs in stream order; its copies run in any order, or at once. Drivers before CUDA 13.0 get one copy after
+    the other: should one of those be refused, those before it are made.
+
+    Parameters
+    ----------
+    stream : Stream
+        A stream that is not being captured, other than the legacy default stream.
+    srcs, dsts : sequence of Buffer
+        Sources and destinations, as many of each, pair by pair of the same size. Memory may be read more than once, but
+        what is written is neither read nor written by another copy.
+    options : CopyOptions, or a sequence of them, optional
+        How the copies may be made: the same for all, or one for each.
+
+    Raises
+    ------
+    TypeError
+        If the stream or an operand is of the wrong kind.
+    ValueError
+        If the numbers or sizes differ, or a copy is in another's way.
+    UnavailableError
+        If the driver is too old for ``src_access_order="during_api_call"``.
+    RuntimeError
+        If the stream or a buffer is closed.
+
+    Examples
+    --------
+    >>> one, other = device.allocate(8, stream), device.allocate(8, stream)
+    >>> one.fill(b"\x05", stream=stream)
+    >>> copy_batch(stream, [one[:4], one[4:]], [other[4:], other[:4]])
+    >>> stream.sync()
+    >>> one.close()
+    >>> other.close()
+    """
+    queue = accept_stream(stream, "copy_batch")
+    for name, buffers in (("srcs", srcs), ("dsts", dsts)):
+        if isinstance(buffers, str) or not isinstance(buffers, Sequence):
+            raise TypeError(f"copy_batch: {name} must be a sequence of buffers, not {type(buffers).__name__}")
+    if len(srcs) != len(dsts):
+        raise ValueError(f"copy_batch: {len(srcs)} sources do not pair with {len(dsts)} destinations")
+    for index, (src, dst) in enumerate(zip(srcs, dsts, strict=True)):
+        if not (isinstance(src, Buffer) and isinstance(dst, Buffer)):
+            name, wrong = ("dsts", dst) if isinstance(src, Buffer) else ("srcs", src)
+            raise TypeError(f"copy_batch: {name}[{index}] must be a Buffer, not {type(wrong).__name__}")
+        if src._size != dst._size:
+            raise ValueError(f"copy_batch: the sizes differ: {src._size} bytes of srcs[{index}] do not fit {dst._size}")
+    if options is None or isinstance(options, CopyOptions | Mapping):
+        attributes = [copy_attributes(options, "copy_batch")]
+    elif isinstance(options, str) or not isinstance(options, Sequence):
+        raise TypeError(f"copy_batch: options must be CopyOptions or a sequence of them, not {type(options).__name__}")
+    elif len(options) != len(srcs):
+        raise ValueError(f"copy_batch: {len(options)} options do not pair with {len(srcs)} copies")
+    else:
+        attributes = [copy_attributes(item, "copy_batch") for item in options]
+    bad = ffi.new("size_t[2]")
+    status = lib.ccc_copy_batch(
+        [dst._c_handle for dst in dsts],
+        [src._c_handle for src in srcs],
+        len(srcs),
+        queue._c_handle,
+        attributes,
+        len(attributes),
+        bad,
+    )
+    if status == lib.CCC_OVERLAP:
+        one, other = bad
+        where = f"dsts[{one}] and srcs[{one}]" if one == other else f"copies {one} and {other}"
+        raise ValueError(f"copy_batch: {where} have bytes in common, of which at least one is written to")
+    if status:
+        raise copy_failure(status, "copy_batch", queue, *srcs, *dsts, needed=NATIVE_BATCH)

@@ -14,7 +14,7 @@ from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi._lifetime import pending_calls
-from cuda_core_cffi._lifetime.hold import Hold
+from cuda_core_cffi._lifetime.references import Hold
 from cuda_core_cffi._lifetime.table import new_table
 from cuda_core_cffi._streams.stream import LEGACY_DEFAULT_STREAM, Stream
 
@@ -48,7 +48,6 @@ TENSOR_READ_ONLY: int = lib.CCC_TENSOR_READ_ONLY
 VERSIONED: int = lib.CCC_TENSOR_VERSIONED
 
 _new_struct = _capsule.new_struct
-_new_struct = _capsule.new_struct
 _of_array = _capsule.of_array
 _of_buffer = _capsule.of_buffer
 _read_capsule = _capsule.read
@@ -56,27 +55,13 @@ _share = _capsule.share
 
 
 class Exported(NamedTuple):
-    """What a tensor shows.
-
-    Attributes
-    ----------
-    address : int
-        Its memory.
-    device : tuple of int
-        DLPack's device type, and the ordinal.
-    dtype : int
-        DLPack's type, as :mod:`cuda_core_cffi._core.dtypes` has it.
-    shape, strides : tuple of int
-        Its layout, in elements.
-    readonly : bool
-        Whether the consumer must not write.
-    """
+    """What a tensor shows."""
 
     address: int
-    device: tuple[int, int]
-    dtype: int
+    device: tuple[int, int]  # DLPack's device type, and the ordinal
+    dtype: int  # DLPack's type, as cuda_core_cffi._core.dtypes has it
     shape: tuple[int, ...]
-    strides: tuple[int, ...]
+    strides: tuple[int, ...]  # in elements
     readonly: bool = False
 
     def array(self) -> tuple[CData, CData, CData]:
@@ -94,25 +79,14 @@ def export_buffer(
     wanted: tuple[int, int] | None,
     copy: bool | None,
 ) -> Any:
-    """Return the capsule for ``buffer``; the other parameters are the standard's.
-
-    Raises
-    ------
-    BufferError
-        If the request cannot be met.
-    """
+    """Return the capsule for ``buffer``, or raise BufferError; the other parameters are the standard's."""
     if pins:
         release_pins()
     if buffer.is_closed:
         raise BufferError("this Buffer is closed")
     device = buffer._device_type()
-    versioned = max_version is not None and max_version[0] >= 1
-    if wanted is not None and wants_host_copy(device, wanted, copy):
-        return host_copy(buffer, versioned)
-    consumer = None
-    if stream != NO_ORDERING and (stream is not None or device[0] in ON_DEVICE):
-        consumer = consumer_stream(stream, device[0])
-    if copy and device[0] == CPU:
+    versioned, on_host, consumer = read_request(device, stream, max_version, wanted, copy)
+    if on_host:
         return host_copy(buffer, versioned)
     if copy:
         with device_copy(buffer, consumer) as made:
@@ -129,35 +103,42 @@ def export_view(
     wanted: tuple[int, int] | None,
     copy: bool | None,
 ) -> Any:
-    """Return the capsule for a view; the other parameters are the standard's.
-
-    Raises
-    ------
-    BufferError
-        If the request cannot be met.
-    """
+    """Return the capsule for a view, or raise BufferError; the other parameters are the standard's."""
     if pins:
         release_pins()
-    info = view._source
-    if type(info) is not tuple:
-        info = view._info
-    tensor, kind = info[OWNER], info[DEVICE_TYPE]
+    info = view._info
+    tensor = info[OWNER]
     exported = view._exported() if type(tensor) is tuple else None
-    versioned = max_version is not None and max_version[0] >= 1
-    if wanted is not None and wants_host_copy(view.__dlpack_device__(), wanted, copy):
+    versioned, on_host, consumer = read_request(view.__dlpack_device__(), stream, max_version, wanted, copy)
+    if on_host:
         return view._host_copy(exported or view._exported(), versioned)
-    consumer = None
-    if stream != NO_ORDERING and (stream is not None or kind in ON_DEVICE):
-        consumer = consumer_stream(stream, kind)
     if copy:
-        if kind == CPU:
-            return view._host_copy(exported or view._exported(), versioned)
         raise BufferError("a view has no memory resource to take a copy from: use StridedMemoryView.copy_to")
     if not versioned and info[READ_ONLY]:
         raise BufferError("the view is read-only, which DLPack before 1.0 cannot say: ask with max_version=(1, 0)")
     if consumer is not None:
         view._order(consumer)
     return _share(tensor, versioned) if exported is None else show_view(view, exported, versioned)
+
+
+def read_request(
+    device: tuple[int, int],
+    stream: int | None,
+    max_version: tuple[int, int] | None,
+    wanted: tuple[int, int] | None,
+    copy: bool | None,
+) -> tuple[bool, bool, Stream | None]:
+    """Return what a consumer of memory on ``device`` gets: whether a versioned tensor, whether host memory, the order.
+
+    The order is that of the stream, or None.
+    """
+    versioned = max_version is not None and max_version[0] >= 1
+    if wanted is not None and wants_host_copy(device, wanted, copy):
+        return versioned, True, None
+    consumer = None
+    if stream != NO_ORDERING and (stream is not None or device[0] in ON_DEVICE):
+        consumer = consumer_stream(stream, device[0])
+    return versioned, bool(copy) and device[0] == CPU, consumer
 
 
 def give_view(view: Any) -> Any:

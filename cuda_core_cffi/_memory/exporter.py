@@ -13,7 +13,7 @@ from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.errors import check_cleanup
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle, Use
-from cuda_core_cffi._lifetime.hold import Hold
+from cuda_core_cffi._lifetime.references import Hold
 from cuda_core_cffi._memory.dlpack import export_buffer, export_struct
 from cuda_core_cffi._memory.resource import MemoryResource, dlpack_device
 
@@ -134,12 +134,6 @@ class Exporter(calls.Memory, Handle):
         address = self._lend()
         return {"version": 3, "shape": (self._size,), "typestr": "|u1", "data": (address, False), "strides": None}
 
-    def _check_host_access(self, what: str) -> None:
-        if self.is_closed:
-            raise BufferError("this Buffer is closed")
-        if not self.is_host_accessible:
-            raise BufferError(f"{what} needs memory that the host can access; copy the buffer to pinned memory first")
-
     def _device_type(self) -> tuple[int, int]:
         """Return what DLPack calls the kind of memory."""
         mr = self._mr
@@ -240,7 +234,12 @@ class Exporter(calls.Memory, Handle):
 
 def show_bytes(buffer: Exporter, flags: int = 0, /) -> memoryview:
     """Return the memory of a buffer as :meth:`Exporter.__buffer__` does."""
-    buffer._check_host_access("the buffer protocol")
+    if buffer.is_closed:
+        raise BufferError("this Buffer is closed")
+    if not buffer.is_host_accessible:
+        raise BufferError(
+            "the buffer protocol needs memory that the host can access; copy the buffer to pinned memory first"
+        )
     address = _identity(buffer._c_handle)  # as in Exporter._lend
     hold = Hold(buffer._hold())
     memory = ffi.gc(ffi.cast("char *", address), lambda _: hold.release())

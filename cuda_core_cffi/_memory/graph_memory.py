@@ -97,9 +97,9 @@ class GraphMemoryResource(MemoryResource):
 
     __slots__ = ("_device_id",)
 
+    _access = (True, False)
     _IS_UNIFORM = True
     _is_pool = True
-    _device_id: int
 
     def __new__(cls, device_id: Any) -> GraphMemoryResource:
         ordinal: int = registry.device(device_id).device_id
@@ -177,21 +177,6 @@ class GraphMemoryResource(MemoryResource):
     def attributes(self) -> GraphMemoryResourceAttributes:
         """How much memory graphs use, and how much is held for them."""
         return GraphMemoryResourceAttributes._of(self._device_id)
-
-    @property
-    def device_id(self) -> int:
-        """The ordinal of the device."""
-        return self._device_id
-
-    @property
-    def is_device_accessible(self) -> bool:
-        """True: kernels can use the memory."""
-        return True
-
-    @property
-    def is_host_accessible(self) -> bool:
-        """False: host code cannot use the memory."""
-        return False
 
 
 _resources: dict[int, GraphMemoryResource] = {}

@@ -5,8 +5,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
-from types import TracebackType
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from cuda_core_cffi._core import calls
@@ -68,11 +67,6 @@ class GraphicsResource(Handle):
             return self
         self._entered = self.map(stream=self._stream)
         return self._entered
-
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        self.close()
 
     @classmethod
     def _register(cls, name: int, target: int, is_image: bool, flags: Any, stream: Stream | None) -> GraphicsResource:
@@ -177,9 +171,7 @@ class GraphicsResource(Handle):
         """
         queue = accept_stream(stream, "GraphicsResource.map")
         size = ffi.new("size_t *")
-        buffer = calls.make(Buffer, lib.ccc_graphics_map, self._c_handle, queue._c_handle, size)
-        if buffer is None:
-            raise self._not_mapped(queue)
+        buffer = self._map(Buffer, lib.ccc_graphics_map, queue, size)
         buffer._size, buffer._mr = int(size[0]), None
         return self._remember(buffer, queue)
 
@@ -216,9 +208,7 @@ class GraphicsResource(Handle):
         numbers = gl_number(index, "index"), gl_number(level, "level")
         native = ffi.new("CUDA_ARRAY3D_DESCRIPTOR *")
         cls: type[OpaqueArray] = registry.texture.OpaqueArray
-        array = calls.make(cls, lib.ccc_graphics_map_image, self._c_handle, queue._c_handle, *numbers, native, ffi.NULL)
-        if array is None:
-            raise self._not_mapped(queue)
+        array = self._map(cls, lib.ccc_graphics_map_image, queue, *numbers, native, ffi.NULL)
         return self._remember(array._of_image(native, self._has_surfaces), queue)
 
     def map_mipmapped_array(self, *, stream: IsStreamType) -> MipmappedArray:
@@ -246,9 +236,7 @@ class GraphicsResource(Handle):
         queue = accept_stream(stream, "GraphicsResource.map_mipmapped_array")
         native, levels = ffi.new("CUDA_ARRAY3D_DESCRIPTOR *"), ffi.new("unsigned int *")
         cls: type[MipmappedArray] = registry.texture.MipmappedArray
-        array = calls.make(cls, lib.ccc_graphics_map_image, self._c_handle, queue._c_handle, 0, 0, native, levels)
-        if array is None:
-            raise self._not_mapped(queue)
+        array = self._map(cls, lib.ccc_graphics_map_image, queue, 0, 0, native, levels)
         return self._remember(array._of_levels(native, self._has_surfaces, int(levels[0])), queue)
 
     @property
@@ -263,14 +251,17 @@ class GraphicsResource(Handle):
         self._mapped = weakref.ref(item)
         return item
 
-    def _not_mapped(self, queue: Stream) -> Exception:
-        """Return why a resource could not be mapped in a stream."""
+    def _map(self, cls: type[T], helper: Callable[..., Any], queue: Stream, *arguments: Any) -> T:
+        """Return an object for what a helper maps in a stream, or raise."""
+        item = calls.make(cls, helper, self._c_handle, queue._c_handle, *arguments)
+        if item is not None:
+            return item
         status = lib.ccc_last_status()
         if status == lib.CCC_ALREADY_MAPPED:
-            return RuntimeError(
+            raise RuntimeError(
                 "this GraphicsResource is mapped: close the buffer or array, or call unmap(), before another"
             )
-        return self._failure(status, queue)
+        raise self._failure(status, queue)
 
     def unmap(self, *, stream: IsStreamType | None = None) -> None:
         """Give the memory back to OpenGL: close the buffer or array that it was mapped as.

@@ -22,17 +22,7 @@ _copy_host = lib.ccc_copy_host
 
 
 def copy_host(buffer: Exporter, thing: Any, to_host: bool, stream: Stream, attributes: Any, what: str) -> None:
-    """Copy a whole buffer to the memory of a Python object, or from it; ``what`` is the operation.
-
-    Raises
-    ------
-    TypeError
-        If the object has no memory that can be reached, or its memory holds references to Python objects.
-    BufferError
-        If its memory is not contiguous, or cannot be written to.
-    ValueError
-        If the sizes differ, or the object shows the memory of the buffer itself.
-    """
+    """Copy a whole buffer to the memory of a Python object, or from it; ``what`` is the operation."""
     memory = host_memory(thing, to_host)
     size = len(memory)
     if size != buffer._size:
@@ -48,16 +38,8 @@ def copy_host(buffer: Exporter, thing: Any, to_host: bool, stream: Stream, attri
 def copy_with_memory(memory: Any, wait: bool, helper: Callable[..., Any], *arguments: Any) -> int:
     """Make a copy that uses host memory, keep the memory alive until the copy is done, and return the status.
 
-    Parameters
-    ----------
-    memory : cdata
-        Keeps the memory, until ``ffi.release`` is called with it.
-    wait : bool
-        Whether to wait until the copy is done.
-    helper : callable
-        Makes the copy, and returns its event (``ccc_copy_with_event``).
-    *arguments
-        What the helper takes.
+    The memory goes with ``ffi.release``. The helper makes the copy and returns its event (``ccc_copy_with_event``);
+    ``wait`` says whether this waits for that.
     """
     if unfinished:
         release_finished(everything=False)

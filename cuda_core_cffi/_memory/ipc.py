@@ -19,7 +19,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.copying import NoConstructor
 from cuda_core_cffi._core.descriptors import Descriptor, seal, send_with
 from cuda_core_cffi._core.errors import failure
 from cuda_core_cffi._core.ffi import lib
@@ -33,7 +33,7 @@ NO_DESCRIPTOR = -1
 HANDLE = "handle"  # the key of the one handle of a share
 
 
-class IPCAllocationHandle(Uncopyable):
+class IPCAllocationHandle(NoConstructor):
     """A file descriptor by which other processes map a pool, and its owner.
 
     It can be sent through :mod:`multiprocessing`, which duplicates the descriptor for the other process.
@@ -41,12 +41,10 @@ class IPCAllocationHandle(Uncopyable):
 
     __slots__ = ("_descriptors", "_uuid")
 
+    _MADE_BY: ClassVar[str] = "a pool's allocation_handle"
     _NOT_COPIED_BECAUSE: ClassVar[str] = "it owns a file descriptor, and is sent through multiprocessing only"
     _descriptors: list[int]  # one, or none once closed: taking it out is what closes
     _uuid: UUID | None
-
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        raise RuntimeError(f"{type(self).__name__} cannot be constructed directly; use a pool's allocation_handle")
 
     def __del__(self) -> None:
         with contextlib.suppress(AttributeError, OSError):  # construction was refused; somebody else closed it
@@ -134,12 +132,8 @@ class IPCBufferDescriptor(Descriptor):
 class Share:
     """What a pool has that processes share.
 
-    Parameters
-    ----------
-    is_mapped : bool
-        Whether the pool is another process's.
-    handle : IPCAllocationHandle, optional
-        The handle that a mapped pool keeps, for passing the pool on. A pool's own is made when it is first asked for.
+    A mapped pool, which is another process's, keeps the handle that it came by, for passing the pool on. A pool's own
+    handle is made when it is first asked for.
     """
 
     __slots__ = ("_handles", "is_mapped", "uuid")
@@ -147,8 +141,10 @@ class Share:
     _handles: dict[str, IPCAllocationHandle]  # at most one, once published
 
     def __init__(self, is_mapped: bool, handle: IPCAllocationHandle | None = None) -> None:
+        from uuid import uuid4
+
         self.is_mapped = is_mapped
-        self.uuid = handle.uuid if handle is not None else new_uuid()
+        self.uuid = handle.uuid if handle is not None else uuid4()
         self._handles = {} if handle is None else {HANDLE: handle}
 
     def handle_of(self, c_handle: Any) -> IPCAllocationHandle:
@@ -350,13 +346,6 @@ def is_uuid(value: object) -> bool:
     from uuid import UUID
 
     return isinstance(value, UUID)
-
-
-def new_uuid() -> UUID:
-    """Return a random UUID."""
-    from uuid import uuid4
-
-    return uuid4()
 
 
 def check_uuid(key: Any) -> Any:

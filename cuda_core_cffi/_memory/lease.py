@@ -22,16 +22,8 @@ from cuda_core_cffi._streams.stream import Stream, default_stream
 class Lease:
     """What has to happen when nobody needs the memory any more: neither the buffer nor what it was exported to.
 
-    Parameters
-    ----------
-    C handle : ccc_handle *
-        The buffer's. It holds the deallocation stream, and is kept until the memory went back.
-    size : int
-        Size in bytes.
-    mr : MemoryResource or None
-        Its ``deallocate`` is called, once.
-    owner : object
-        Kept until then.
+    The ``deallocate`` of the resource is called, once. The C handle, which holds the deallocation stream, and the owner
+    are kept until then.
     """
 
     __slots__ = ("_address", "_count", "_is_late", "_mr", "_size", "_use", "owner", "stream")
@@ -82,10 +74,6 @@ class Lease:
             self.owner = None
             if waiting := _end_use(self._use._c_handle):
                 check_cleanup(waiting)
-
-    def forgo(self) -> None:
-        """Leave the memory to the caller: the resource does not get it back."""
-        self._mr = None
 
     def release_in_cleanup(self) -> None:
         """Remove one where no exception may be raised.

@@ -30,6 +30,7 @@ class SynchronousMemoryResource(MemoryResource):
 
     __slots__ = ("_device_id",)
 
+    _access = (True, False)
     _IS_UNIFORM = True
 
     def __init__(self, device_id: Any) -> None:
@@ -65,21 +66,6 @@ class SynchronousMemoryResource(MemoryResource):
         synchronize(stream)
         check(lib.ccc_device_deallocate(self._device_id, 0 if ptr is None else address_of(ptr)))
 
-    @property
-    def device_id(self) -> int:
-        """The ordinal of the device."""
-        return self._device_id
-
-    @property
-    def is_device_accessible(self) -> bool:
-        """True: kernels can use the memory."""
-        return True
-
-    @property
-    def is_host_accessible(self) -> bool:
-        """False: host code cannot use the memory."""
-        return False
-
 
 class LegacyPinnedMemoryResource(MemoryResource):
     """Page-locked host memory, which every device can use.
@@ -96,7 +82,9 @@ class LegacyPinnedMemoryResource(MemoryResource):
 
     __slots__ = ()
 
+    _access = (True, True)
     _IS_UNIFORM = True
+    _device_id = -1
 
     def __repr__(self) -> str:
         return "<LegacyPinnedMemoryResource>"
@@ -142,21 +130,6 @@ class LegacyPinnedMemoryResource(MemoryResource):
         """
         synchronize(stream)
         check(lib.ccc_pinned_deallocate(0 if ptr is None else address_of(ptr)))
-
-    @property
-    def device_id(self) -> int:
-        """-1: host memory is on no device."""
-        return -1
-
-    @property
-    def is_device_accessible(self) -> bool:
-        """True: kernels can use the memory."""
-        return True
-
-    @property
-    def is_host_accessible(self) -> bool:
-        """True: host code can use the memory."""
-        return True
 
 
 def allocate_now(

@@ -16,12 +16,9 @@ NUMA_NODES = (lib.CU_MEM_LOCATION_TYPE_HOST_NUMA, lib.CU_MEM_LOCATION_TYPE_HOST_
 
 
 def to_driver(location: Any, what: str) -> tuple[int, int]:
-    """Return a place as the driver's type and number; ``what`` is the operation that wants it.
+    """Return a place as the driver's type and number, or raise TypeError; ``what`` is the operation that wants it.
 
-    Raises
-    ------
-    TypeError
-        If it is no place, or a NUMA node of the host and the driver is older than CUDA 13.0.
+    Drivers before CUDA 13.0 know no NUMA nodes of the host.
     """
     if not isinstance(location, Host | registry.device):
         raise TypeError(f"{what} needs a Device or a Host, not {type(location).__name__}: {location!r}")

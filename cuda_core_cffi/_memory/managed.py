@@ -76,6 +76,7 @@ class ManagedMemoryResource(MemPool[ManagedBuffer]):
 
     __slots__ = ("_preferred",)
 
+    _access = (True, True)
     _BUFFER = ManagedBuffer
     _preferred: tuple[ManagedMemoryLocationType, int | None] | None
 
@@ -99,6 +100,7 @@ class ManagedMemoryResource(MemPool[ManagedBuffer]):
         else:
             self._create_or_borrow(lib.ccc_pool_create, pool_properties(*place))
         self._preferred = preferred
+        self._device_id = number if kind is DEVICE and number is not None else -1  # where the memory should be
 
     def __repr__(self) -> str:
         if self._preferred is None:
@@ -108,25 +110,9 @@ class ManagedMemoryResource(MemPool[ManagedBuffer]):
         return f"<ManagedMemoryResource preferred={where} handle={self._value:#x}>"
 
     @property
-    def device_id(self) -> int:
-        """The ordinal of the device where the memory should be; -1 if that is no device."""
-        kind, number = self._preferred or (None, None)
-        return number if kind is DEVICE and number is not None else -1
-
-    @property
     def preferred_location(self) -> tuple[ManagedMemoryLocationType, int | None] | None:
         """Where the memory should be: a type and the number of the device or NUMA node; None for no preference."""
         return self._preferred
-
-    @property
-    def is_device_accessible(self) -> bool:
-        """True: kernels can use the memory."""
-        return True
-
-    @property
-    def is_host_accessible(self) -> bool:
-        """True: host code can use the memory."""
-        return True
 
     @property
     def is_managed(self) -> bool:

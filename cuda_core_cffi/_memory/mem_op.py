@@ -161,14 +161,7 @@ def batch_mem_op(stream: IsStreamType, operations: Sequence[MemoryOperation]) ->
 def native_operations(operations: Any, what: str, properties: Callable[[], Any]) -> Any:
     """Return operations as an array of the driver's structures; those in buffers have offsets for addresses.
 
-    Parameters
-    ----------
-    operations : sequence of MemoryOperation
-        The operations.
-    what : str
-        What they are for, as messages name it.
-    properties : callable
-        Returns the properties of the device.
+    Messages name ``what`` they are for; ``properties`` returns those of the device.
     """
     if isinstance(operations, str) or not isinstance(operations, Sequence):
         raise TypeError(f"{what}: operations must be a sequence of operations, not {type(operations).__name__}")

@@ -8,8 +8,7 @@ from typing import Any
 
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._core.integers import address_of
-from cuda_core_cffi._lifetime.hold import Hold
-from cuda_core_cffi._lifetime.references import Operand
+from cuda_core_cffi._lifetime.references import Hold, Operand
 from cuda_core_cffi._memory.buffer import Buffer
 
 _handle = lib.ccc_handle_value
@@ -17,16 +16,9 @@ _is_open = lib.ccc_is_open
 
 
 def operand(value: Any, owner: Any, name: str) -> Operand:
-    """Return memory that a node uses, with what keeps it.
+    """Return memory that a node uses, with what keeps it: of an address the owner, None where the caller keeps it.
 
-    Parameters
-    ----------
-    value : Buffer or int
-        The memory.
-    owner : object
-        For an address: what keeps the memory there; None if the caller does.
-    name : str
-        What messages call it.
+    Messages call the memory ``name``.
     """
     if isinstance(value, Buffer):
         if owner is not None:

@@ -63,7 +63,7 @@ class PeerAccessibleBySetProxy(Uncopyable, MutableSet[Any]):
             return False
         accessible: int = lib.ccc_pool_accessible(self._mr._c_handle, ordinal)
         if accessible < 0:
-            raise self._failure()
+            raise self._mr._failure(lib.ccc_last_status())
         return accessible == 1
 
     def __iter__(self) -> Iterator[Device]:
@@ -201,7 +201,7 @@ class PeerAccessibleBySetProxy(Uncopyable, MutableSet[Any]):
         found = ffi.new("int[]", lib.CCC_MAX_DEVICES)
         count: int = lib.ccc_pool_peers(self._mr._c_handle, found)
         if count < 0:
-            raise self._failure()
+            raise self._mr._failure(lib.ccc_last_status())
         return set(ffi.unpack(found, count))
 
     def _change(self, present: set[int], granted: set[int], revoked: set[int]) -> None:
@@ -217,10 +217,6 @@ class PeerAccessibleBySetProxy(Uncopyable, MutableSet[Any]):
             )
             if status:
                 raise self._mr._failure(status)
-
-    def _failure(self) -> Exception:
-        failed: Exception = self._mr._failure(lib.ccc_last_status())
-        return failed
 
 
 def device_of(value: Any) -> Device:

@@ -16,6 +16,7 @@ from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.ipc import IPCAllocationHandle, IPCPool, Share
 from cuda_core_cffi._memory.pool import MemPool, check_max_size, pool_properties
+from cuda_core_cffi._memory.resource import whole_number
 
 NO_DEVICE = -1
 NO_NODE = -1
@@ -65,28 +66,28 @@ class PinnedMemoryResource(IPCPool, MemPool[Buffer]):
 
     __slots__ = ("_numa_id",)
 
+    _access = (True, True)
     _BUFFER = Buffer
+    _device_id = NO_DEVICE
 
     def __init__(self, options: PinnedMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:
         refuse_again(self)
-        kind, node, max_size, share = lib.CU_MEM_ALLOCATION_TYPE_PINNED, NO_NODE, 0, None
-        if options is not None:
-            options = check_options(PinnedMemoryResourceOptions, options, "PinnedMemoryResource")
-            max_size = check_max_size(options.max_size)
-            share = Share(is_mapped=False) if options.ipc_enabled else None
-            if options.numa_id is not None:
-                node = check_numa_id(options.numa_id)
-            elif share is not None:
-                node = nearest_node()
+        kind, node, share = lib.CU_MEM_ALLOCATION_TYPE_PINNED, NO_NODE, None
         if options is None:
             place = (kind, lib.CU_MEM_LOCATION_TYPE_HOST, 0)
             self._create_or_borrow(lib.ccc_pool_current, *place, owned=False, hint=NO_CURRENT_POOL)
         else:
+            options = check_options(PinnedMemoryResourceOptions, options, "PinnedMemoryResource")
+            max_size = check_max_size(options.max_size)
+            share = Share(is_mapped=False) if options.ipc_enabled else None
+            if options.numa_id is not None:
+                node = whole_number(options.numa_id, "numa_id", 2**31 - 1, "2**31 - 1")
+            elif share is not None:
+                node = nearest_node()
+            place = (kind, lib.CU_MEM_LOCATION_TYPE_HOST_NUMA, node)
             if node == NO_NODE:
-                properties = pool_properties(kind, lib.CU_MEM_LOCATION_TYPE_HOST, 0, max_size)
-            else:
-                shared = share is not None
-                properties = pool_properties(kind, lib.CU_MEM_LOCATION_TYPE_HOST_NUMA, node, max_size, shared)
+                place = (kind, lib.CU_MEM_LOCATION_TYPE_HOST, 0)
+            properties = pool_properties(*place, max_size, share is not None)
             self._create_or_borrow(lib.ccc_pool_create, properties, hint=NO_NEW_POOL, share=share)
         self._numa_id = node
         self._open_to_devices()
@@ -137,33 +138,9 @@ class PinnedMemoryResource(IPCPool, MemPool[Buffer]):
         check(lib.ccc_pool_set_peers(self._c_handle, able, len(able), len(able)))
 
     @property
-    def device_id(self) -> int:
-        """-1: the memory is the host's."""
-        return -1
-
-    @property
     def numa_id(self) -> int:
         """The NUMA node that the memory is on; -1 where the operating system places it."""
         return self._numa_id
-
-    @property
-    def is_device_accessible(self) -> bool:
-        """True: kernels can use the memory."""
-        return True
-
-    @property
-    def is_host_accessible(self) -> bool:
-        """True: host code can use the memory."""
-        return True
-
-
-def check_numa_id(node: Any) -> int:
-    """Return the number of a NUMA node, or raise."""
-    if isinstance(node, bool) or not isinstance(node, int):
-        raise TypeError(f"numa_id must be an int, not {type(node).__name__}")
-    if not 0 <= node < 2**31:
-        raise ValueError(f"numa_id must be 0 to 2**31 - 1, not {node}")
-    return node
 
 
 def nearest_node() -> int:

@@ -21,7 +21,7 @@ from cuda_core_cffi._memory.allocation import complete_buffer, retry_allocation
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.ipc import IPCAllocationHandle, IPCPool, Share
 from cuda_core_cffi._memory.peer_access import PeerAccessibleBySetProxy
-from cuda_core_cffi._memory.resource import MemoryResource, whole_size
+from cuda_core_cffi._memory.resource import LARGEST_SIZE, MemoryResource, whole_number, whole_size
 from cuda_core_cffi._streams.stream import Stream, stream_or_default
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
     from cuda_core_cffi._memory.pool_options import DeviceMemoryResourceOptions
 
-KEEP_ALL = LARGEST_SIZE = 2**64 - 1
+KEEP_ALL = LARGEST_SIZE
 SHARED = lib.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 
 BufferType = TypeVar("BufferType", bound=Buffer)
@@ -183,7 +183,7 @@ class MemPool(Uncopyable, MemoryResource, calls.Pool, Generic[BufferType]):
                 raise self._failure(lib.CCC_CLOSED)
             if self.is_mapped:
                 raise TypeError("only the process that created a pool allocates from it: this one is mapped")
-            buffer = retry_allocation(allocate, size, self, queue)
+            buffer = retry_allocation(allocate, size, self, queue._failure)
         return complete_buffer(buffer, size, self, queue)
 
     def _failure(self, status: int) -> Exception:
@@ -285,6 +285,7 @@ class DeviceMemoryResource(IPCPool, MemPool[Buffer]):
 
     __slots__ = ("_device_id",)
 
+    _access = (True, False)
     _BUFFER = Buffer
 
     def __init__(self, device_id: Any, options: DeviceMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:
@@ -344,11 +345,6 @@ class DeviceMemoryResource(IPCPool, MemPool[Buffer]):
         return f"<DeviceMemoryResource device={self._device_id} handle={self._value:#x}>"
 
     @property
-    def device_id(self) -> int:
-        """The ordinal of the device."""
-        return self._device_id
-
-    @property
     def peer_accessible_by(self) -> PeerAccessibleBySetProxy:
         """The other devices that may use the memory of this pool, as a live set.
 
@@ -361,24 +357,10 @@ class DeviceMemoryResource(IPCPool, MemPool[Buffer]):
     def peer_accessible_by(self, devices: Iterable[Any]) -> None:
         self.peer_accessible_by._replace(devices)
 
-    @property
-    def is_device_accessible(self) -> bool:
-        """True: kernels can use the memory."""
-        return True
-
-    @property
-    def is_host_accessible(self) -> bool:
-        """False: host code cannot use the memory."""
-        return False
-
 
 def check_max_size(size: Any) -> int:
     """Return the option ``max_size`` of a pool, or raise."""
-    if isinstance(size, bool) or not isinstance(size, int):
-        raise TypeError(f"max_size must be an int, not {type(size).__name__}")
-    if not 0 <= size < 2**64:
-        raise ValueError(f"max_size must be 0 to 2**64 - 1 bytes, not {size}")
-    return size
+    return whole_number(size, "max_size", LARGEST_SIZE, "2**64 - 1 bytes")
 
 
 def pool_properties(allocation: int, location: int, number: int, max_size: int = 0, shared: bool = False) -> Any:

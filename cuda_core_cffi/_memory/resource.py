@@ -27,6 +27,8 @@ class MemoryResource:
     __slots__ = ("__dict__", "__weakref__")
 
     _IS_UNIFORM: ClassVar[bool] = False  # whether all its memory is of one kind, for ever
+    _access: tuple[bool, bool] | None = None  # whether devices and the host can use it, where that is fixed
+    _device_id: int
     _is_pool = False  # whether its memory comes from a pool of the driver's, or from a graph
     _dlpack_device: tuple[int, int] | None = None  # what DLPack calls that kind, once somebody has asked
 
@@ -76,12 +78,12 @@ class MemoryResource:
     @property
     def is_device_accessible(self) -> bool:
         """Whether kernels can use the memory."""
-        self._missing("is_device_accessible")
+        return self._access[0] if self._access else self._missing("is_device_accessible")
 
     @property
     def is_host_accessible(self) -> bool:
         """Whether host code can use the memory."""
-        self._missing("is_host_accessible")
+        return self._access[1] if self._access else self._missing("is_host_accessible")
 
     @property
     def is_managed(self) -> bool:
@@ -91,23 +93,14 @@ class MemoryResource:
     @property
     def device_id(self) -> int:
         """The ordinal of the device that the memory is on; -1 for host memory."""
-        self._missing("device_id")
+        return self._device_id if self._access else self._missing("device_id")
 
 
 def dlpack_device(where: Any, known: tuple[int, bool, bool, bool] | None = None) -> tuple[int, int]:
     """Return what DLPack calls the kind of memory of a resource or a buffer, and the ordinal.
 
-    Parameters
-    ----------
-    where : MemoryResource or Buffer
-        Its properties tell.
-    known : tuple, optional
-        What the driver says of the memory: ordinal, whether devices and the host can use it, whether it is managed.
-
-    Raises
-    ------
-    BufferError
-        If neither a device nor the host can use the memory.
+    ``known`` is what the driver says of the memory: ordinal, whether devices and the host can use it, whether it is
+    managed. BufferError is raised if neither a device nor the host can use it.
     """
     ordinal, on_device, on_host, managed = known or (-1, False, True, False)
     if managed or where.is_managed:
@@ -129,3 +122,12 @@ def whole_size(size: Any) -> int:
     if number > LARGEST_SIZE:
         raise OverflowError(f"size must be less than 2**64 bytes, not {number}")
     return number
+
+
+def whole_number(value: Any, name: str, most: int, largest: str, wanted: str = "an int") -> int:
+    """Return an int of 0 to ``most``, which messages call ``largest``, or raise."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be {wanted}, not {type(value).__name__}")
+    if not 0 <= value <= most:
+        raise ValueError(f"{name} must be 0 to {largest}, not {value}")
+    return value

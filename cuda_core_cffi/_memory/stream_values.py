@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Values that streams write to memory, and for which they wait: one at a time."""
+"""Values that streams fill memory with, write to it, and wait for."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ from cuda_core_cffi._core.errors import UnavailableError
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi._core.options import member
-from cuda_core_cffi._memory.access import explain_access
-from cuda_core_cffi._memory.exporter import Exporter
-from cuda_core_cffi._streams.stream import Stream, accept_stream
-from cuda_core_cffi.typing import IsStreamType
 
 if TYPE_CHECKING:  # which brings all enumerations
     from cuda_core_cffi.typing import StreamWaitValueType
 
+FILL_WIDTHS = (1, 2, 4)  # bytes
 WIDTHS = (32, 64)
 LONG = 64
 CONDITIONS = {
@@ -34,132 +31,9 @@ ALTERNATIVES = (
 NOR: int = lib.CU_STREAM_WAIT_VALUE_NOR
 FLUSH: int = lib.CU_STREAM_WAIT_VALUE_FLUSH
 
-_wait = lib.ccc_wait_value
-_write = lib.ccc_write_value
 
-
-class ValueMemory(Exporter):
-    """Memory in which streams write values, and where they wait for them: a part of :class:`Buffer`."""
-
-    __slots__ = ()
-
-    def write_value(self, value: int, *, stream: IsStreamType, offset: int = 0, bits: int = 32) -> None:
-        """Write an integer to the memory, in stream order.
-
-        What came before in the stream is done, and its writes are visible to the device and the host, before the value
-        is. Other streams wait for it with :meth:`wait_value`, kernels and the host read it.
-
-        Parameters
-        ----------
-        value : int
-            The integer, 0 to 2 ** bits - 1.
-        stream : Stream
-            The value is written in the order of this stream; it may not be there when this returns.
-        offset : int, optional
-            Where to, in bytes from the start of the buffer. The address is a multiple of the bytes written.
-        bits : int, optional
-            How many bits are written: 32, which is the default, or 64.
-
-        Raises
-        ------
-        OverflowError
-            If the value does not fit.
-        ValueError
-            If the place is out of bounds or not aligned, or the memory is read-only, managed, of a pool or a graph, or
-            ordinary memory of the host.
-        UnavailableError
-            If the device has no operations of 64 bits.
-
-        Notes
-        -----
-        This is ``cuStreamWriteValue32`` or ``cuStreamWriteValue64``. ``docs/stream_memory_operations.md`` tells how to
-        use it without deadlocks.
-        """
-        what = "Buffer.write_value"
-        queue = stream if isinstance(stream, Stream) else accept_stream(stream, what)
-        check_width(bits, what, lambda: queue.device.properties)
-        start = check_place(self, offset, bits, what, writes=True)
-        status = _write(self._c_handle, start, check_value(value, bits), bits, queue._c_handle)
-        if status:
-            raise explain_access(self._failure(status, queue), queue, self)
-
-    def wait_value(
-        self,
-        value: int,
-        condition: StreamWaitValueType | str = "geq",
-        *,
-        stream: IsStreamType,
-        offset: int = 0,
-        bits: int = 32,
-        flush: bool = False,
-    ) -> None:
-        """Hold up what follows in a stream until an integer in the memory is as a condition says.
-
-        Parameters
-        ----------
-        value : int
-            What the integer in memory is compared to, 0 to 2 ** bits - 1.
-        condition : StreamWaitValueType, optional
-            ``"geq"``, which is the default: at least `value`, in signed arithmetic that wraps around; ``"eq"``: equal;
-            ``"and"``: has a bit in common with `value`; ``"nor"``: lacks a bit that `value` lacks too.
-        stream : Stream
-            The stream that waits. The host does not.
-        offset : int, optional
-            Where the integer is, in bytes from the start of the buffer. The address is a multiple of its bytes.
-        bits : int, optional
-            How many bits it has: 32, which is the default, or 64.
-        flush : bool, optional
-            Whether remote writes, such as those of another device, that reached the device before the wait ended are
-            made visible to what follows. Not every platform has this.
-
-        Raises
-        ------
-        OverflowError
-            If the value does not fit.
-        ValueError
-            If the condition is unknown, the place is out of bounds or not aligned, or the memory is managed, of a pool
-            or a graph, or ordinary memory of the host.
-        UnavailableError
-            If the device has no such condition, no operations of 64 bits, or cannot flush.
-
-        Notes
-        -----
-        This is ``cuStreamWaitValue32`` or ``cuStreamWaitValue64``. The stream waits for ever if nobody writes the
-        value: ``docs/stream_memory_operations.md`` tells how not to end there.
-        """
-        what = "Buffer.wait_value"
-        queue = stream if isinstance(stream, Stream) else accept_stream(stream, what)
-        check_width(bits, what, lambda: queue.device.properties)
-        start = check_place(self, offset, bits, what, writes=False)
-        number = check_value(value, bits)
-        flags = wait_flags(condition, flush, what, lambda: queue.device.properties)
-        status = _wait(self._c_handle, start, number, bits, flags, queue._c_handle)
-        if status:
-            raise explain_access(self._failure(status, queue), queue, self)
-
-    @property
-    def _is_read_only(self) -> bool:
-        """Whether devices may only read the memory."""
-        whole = getattr(self, "_whole", None)  # of a slice
-        return isinstance(whole, ValueMemory) and whole._is_read_only
-
-
-def check_place(memory: ValueMemory, offset: int, bits: int, what: str, *, writes: bool) -> int:
-    """Return the offset of an integer in a buffer, or raise unless a stream can use what is there.
-
-    Parameters
-    ----------
-    memory : ValueMemory
-        The buffer.
-    offset : int
-        Bytes from its start.
-    bits : int
-        How many the integer has: 32 or 64.
-    what : str
-        The operation, for messages.
-    writes : bool
-        Whether it writes.
-    """
+def check_place(memory: Any, offset: int, bits: int, what: str, *, writes: bool) -> int:
+    """Return the offset of an integer in a buffer, or raise unless a stream can use what is there for ``what``."""
     start = integer(offset, "offset")
     if memory.is_closed:
         raise memory._failure(lib.CCC_CLOSED)
@@ -202,16 +76,7 @@ def check_value(value: int, bits: int) -> int:
 def wait_flags(condition: StreamWaitValueType | str, flush: bool, what: str, properties: Callable[[], Any]) -> int:
     """Return the driver's flags of a wait, or raise where the device has no such wait.
 
-    Parameters
-    ----------
-    condition : StreamWaitValueType
-        What is waited for.
-    flush : bool
-        Whether remote writes are flushed then.
-    what : str
-        The operation, for messages.
-    properties : callable
-        Returns those of the device, which are looked at if the wait is of a rarer kind.
+    Its properties are only asked for if the wait is of a rarer kind.
     """
     from cuda_core_cffi.typing import StreamWaitValueType  # only those who wait for values need it
 
@@ -228,3 +93,26 @@ def check_flush(what: str, properties: Callable[[], Any]) -> None:
     """Raise unless the device can flush remote writes."""
     if not properties().can_flush_remote_writes:
         raise UnavailableError(f"{what}: the device cannot flush remote writes (can_flush_remote_writes is False)")
+
+
+def fill_pattern(value: Any, width: int | None) -> tuple[int, int]:
+    """Return the value to fill with as an integer, and its width in bytes."""
+    if isinstance(value, int):
+        width = 1 if width is None else width
+        if type(width) is not int or width not in FILL_WIDTHS:
+            raise ValueError(f"width must be 1, 2 or 4 bytes, not {width!r}")
+        if not 0 <= value < 1 << 8 * width:
+            raise OverflowError(f"{value} does not fit in {width} byte{'s' * (width > 1)}: 0 to {(1 << 8 * width) - 1}")
+        return value, width
+    try:
+        pattern = bytes(memoryview(value).cast("B"))
+    except TypeError:
+        raise TypeError(
+            "value must be an int, or 1, 2 or 4 bytes in an object with the buffer protocol, not "
+            f"{type(value).__name__}"
+        ) from None
+    if len(pattern) not in FILL_WIDTHS:
+        raise ValueError(f"a pattern must be 1, 2 or 4 bytes, not {len(pattern)}")
+    if width is not None and width != len(pattern):
+        raise ValueError(f"width is {width}, but the pattern has {len(pattern)} bytes")
+    return int.from_bytes(pattern, "little"), len(pattern)

@@ -21,7 +21,7 @@ from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._lifetime.pending_calls import run_all_tasks
 from cuda_core_cffi._memory.buffer import Buffer
-from cuda_core_cffi._memory.resource import LARGEST_SIZE, MemoryResource, whole_size
+from cuda_core_cffi._memory.resource import LARGEST_SIZE, MemoryResource, whole_number, whole_size
 from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ NANOSECONDS = 1e-9
 EVENTS = ("allocate", "free", "refuse")  # in the order of ccc_meter_event
 HISTORY_TYPE = [("time", "f8"), ("event", "U8"), ("address", "u8"), ("size", "u8"), ("bytes", "u8"), ("count", "u8")]
 RECORD_TYPE = [("time", "i8"), ("event", "u8"), *HISTORY_TYPE[2:]]
+MOST = (lib.CCC_NO_LIMIT - 1, "2**64 - 2")  # bytes, events or frames
 FEW_PLACES = 1024  # places of allocations long freed are forgotten when there are more than this, and twice the live
 
 _cancel = lib.ccc_meter_cancel
@@ -132,9 +133,9 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
         if not isinstance(upstream, MemoryResource):
             raise TypeError(f"upstream must be a MemoryResource, not {type(upstream).__name__}")
         self._upstream = upstream
-        self._limit = None if limit is None else whole_number("limit", limit)
-        self._max_history = whole_number("max_history", max_history)
-        self._max_frames = whole_number("max_frames", max_frames)
+        self._limit = None if limit is None else whole_number(limit, "limit", *MOST)
+        self._max_history = whole_number(max_history, "max_history", *MOST)
+        self._max_frames = whole_number(max_frames, "max_frames", *MOST)
         self._places = {}
         self._places_capacity = FEW_PLACES
         meter = lib.ccc_meter_new(lib.CCC_NO_LIMIT if limit is None else self._limit, self._max_history)
@@ -373,15 +374,6 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
     def _is_pool(self) -> bool:  # type: ignore[override]
         """Whether the resource below is a pool."""
         return self._upstream._is_pool
-
-
-def whole_number(name: str, value: int) -> int:
-    """Return a number of bytes, events or frames, or raise."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be an int, not {type(value).__name__}")
-    if not 0 <= value < lib.CCC_NO_LIMIT:
-        raise ValueError(f"{name} must be 0 to 2**64 - 2, not {value}")
-    return value
 
 
 def calling_places(limit: int) -> list[tuple[CodeType, int]]:

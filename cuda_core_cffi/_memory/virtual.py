@@ -17,7 +17,7 @@ from cuda_core_cffi._core.integers import address_of
 from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
-from cuda_core_cffi._memory.allocation import complete_buffer, retry_allocation
+from cuda_core_cffi._memory.allocation import allocate_with, retry_allocation
 from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._memory.virtual_options import Plan, VirtualMemoryResourceOptions
@@ -63,6 +63,10 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
     def __init__(self, device_id: Any, config: VirtualMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:
         self._device: int = registry.device(device_id).device_id
         self._plan = self._make_plan(config)
+        is_host = self._plan.options.location_type != VirtualMemoryLocationType.DEVICE
+        is_used = self._plan.options.self_access is not None
+        self._device_id = -1 if is_host else self._device
+        self._access = (is_used, is_used and is_host)
 
     @property
     def config(self) -> VirtualMemoryResourceOptions:
@@ -105,10 +109,7 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
         def allocate() -> VirtualBuffer | None:
             return calls.make(VirtualBuffer, lib.ccc_virtual_allocate, self._device, plan.cdata, size)
 
-        buffer = allocate()
-        if buffer is None:
-            buffer = retry_allocation(allocate, size, self, queue)
-        complete_buffer(buffer, size, self, queue)
+        buffer = allocate_with(allocate, size, self, queue)
         buffer._plan = plan
         buffer._lock = new_lock()
         buffer._left = []
@@ -193,25 +194,6 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
         """The device that the memory is on, or, of host memory, that the resource was made for."""
         return registry.device(self._device)
 
-    @property
-    def device_id(self) -> int:
-        """The ordinal of the device that the memory is on; -1 for host memory."""
-        return -1 if self._is_host else self._device
-
-    @property
-    def is_device_accessible(self) -> bool:
-        """Whether kernels of the device can use the memory."""
-        return self._plan.options.self_access is not None
-
-    @property
-    def is_host_accessible(self) -> bool:
-        """Whether host code can use the memory."""
-        return self._is_host and self._plan.options.self_access is not None
-
-    @property
-    def _is_host(self) -> bool:
-        return self._plan.options.location_type != VirtualMemoryLocationType.DEVICE
-
 
 class VirtualBuffer(Buffer):
     """A buffer whose memory is mapped, and may get more."""
@@ -274,7 +256,7 @@ class VirtualBuffer(Buffer):
 
         moved = grow()
         if moved is None:
-            moved = retry_allocation(grow, size, self, stream_or_default(None, "modify_allocation"), self)
+            moved = retry_allocation(grow, size, self, self._failure)
         self._plan = plan
         if moved is self:
             self._size = size

@@ -5,15 +5,14 @@
 from __future__ import annotations
 
 import dataclasses
-import enum
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 from cuda_core_cffi._core.errors import check
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.options import member
 from cuda_core_cffi._core.registry import registry
-from cuda_core_cffi._memory.resource import LARGEST_SIZE
+from cuda_core_cffi._memory.resource import LARGEST_SIZE, whole_number
 from cuda_core_cffi.typing import (
     VirtualMemoryAccessType,
     VirtualMemoryAllocationType,
@@ -21,8 +20,6 @@ from cuda_core_cffi.typing import (
     VirtualMemoryHandleType,
     VirtualMemoryLocationType,
 )
-
-E = TypeVar("E", bound=enum.StrEnum)
 
 ACCESS_FLAGS = {
     None: lib.CU_MEM_ACCESS_FLAGS_PROT_NONE,
@@ -62,6 +59,14 @@ HANDLE_SUPPORT = {
     VirtualMemoryHandleType.WIN32_KMT: "handle_type_win32_kmt_handle_supported",
     VirtualMemoryHandleType.FABRIC: "handle_type_fabric_supported",
 }
+ENUMERATIONS = (  # the options that are members, of what, and whether they may be None
+    ("allocation_type", VirtualMemoryAllocationType, False),
+    ("location_type", VirtualMemoryLocationType, False),
+    ("handle_type", VirtualMemoryHandleType, True),
+    ("granularity", VirtualMemoryGranularityType, False),
+    ("self_access", VirtualMemoryAccessType, True),
+    ("peer_access", VirtualMemoryAccessType, True),
+)
 
 
 @dataclasses.dataclass
@@ -107,26 +112,13 @@ class VirtualMemoryResourceOptions:
 
 
 class Plan:
-    """Options that were checked, as the driver takes them.
-
-    Parameters
-    ----------
-    device : int
-        The ordinal of the device.
-    options : VirtualMemoryResourceOptions
-        The options.
-
-    Attributes
-    ----------
-    options : VirtualMemoryResourceOptions
-        A copy, of which every enumeration is a member.
-    granularity : int
-        What sizes are multiples of, in bytes.
-    cdata : ccc_virtual_plan *
-        All of it, for the helpers in C.
-    """
+    """Options that were checked, as the driver takes them."""
 
     __slots__ = ("_keep", "_rights", "cdata", "granularity", "options")
+
+    options: VirtualMemoryResourceOptions  # a copy, of which every enumeration is a member
+    granularity: int  # what sizes are multiples of, in bytes
+    cdata: Any  # a ccc_virtual_plan *: all of it, for the helpers in C
 
     def __init__(self, device: int, options: VirtualMemoryResourceOptions) -> None:
         self.options = options = checked(options)
@@ -161,13 +153,7 @@ class Plan:
         return plan
 
     def round_up(self, size: int) -> int:
-        """Return the size in whole granules.
-
-        Raises
-        ------
-        OverflowError
-            If there is no such size.
-        """
+        """Return the size in whole granules, or raise OverflowError."""
         rounded = -(-size // self.granularity) * self.granularity
         if rounded > LARGEST_SIZE:
             raise OverflowError(f"size must be less than 2**64 bytes in whole granules, not {size}")
@@ -182,53 +168,32 @@ class Plan:
         self.cdata.rights, self.cdata.count = self._keep, len(rights)
 
 
-def optional(kind: type[E], value: Any, name: str) -> E | None:
-    """Return the same, or None for None."""
-    return None if value is None else member(kind, value, name)
-
-
-def whole_number(value: Any, name: str) -> int:
-    """Return an option that is an address, or may be None, as an int."""
-    if value is None:
-        return 0
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be an int or None, not {type(value).__name__}")
-    if not 0 <= value <= LARGEST_SIZE:
-        raise ValueError(f"{name} must be 0 to 2**64 - 1, not {value}")
-    return value
+def address_option(value: Any, name: str) -> int:
+    """Return an option that is a number of bytes, or None for 0, as an int."""
+    return 0 if value is None else whole_number(value, name, LARGEST_SIZE, "2**64 - 1", "an int or None")
 
 
 def checked(options: VirtualMemoryResourceOptions) -> VirtualMemoryResourceOptions:
-    """Return a copy of the options in which every value is of its type.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a value is not one that it can be.
-    NotImplementedError
-        If the handle type is that of Windows.
-    """
+    """Return a copy of the options in which every value is of its type, or raise."""
     if options.handle_type == "win32":
         raise NotImplementedError("handle_type 'win32' is for Windows, where this package does not run")
     if not isinstance(options.gpu_direct_rdma, bool):
         raise TypeError(f"gpu_direct_rdma must be a bool, not {type(options.gpu_direct_rdma).__name__}")
-    alignment = whole_number(options.addr_align, "addr_align")
+    alignment = address_option(options.addr_align, "addr_align")
     if alignment & (alignment - 1):
         raise ValueError(f"addr_align must be a power of two, not {alignment}")
     if isinstance(options.peers, str) or not isinstance(options.peers, Iterable):
         raise TypeError(f"peers must be an iterable of device ordinals, not {type(options.peers).__name__}")
-    done = VirtualMemoryResourceOptions(
-        allocation_type=member(VirtualMemoryAllocationType, options.allocation_type, "allocation_type"),
-        location_type=member(VirtualMemoryLocationType, options.location_type, "location_type"),
-        handle_type=optional(VirtualMemoryHandleType, options.handle_type, "handle_type"),
-        granularity=member(VirtualMemoryGranularityType, options.granularity, "granularity"),
-        gpu_direct_rdma=options.gpu_direct_rdma,
-        addr_hint=whole_number(options.addr_hint, "addr_hint"),
+    done = dataclasses.replace(
+        options,
+        addr_hint=address_option(options.addr_hint, "addr_hint"),
         addr_align=alignment,
         peers=tuple(registry.device(peer).device_id for peer in options.peers),
-        self_access=optional(VirtualMemoryAccessType, options.self_access, "self_access"),
-        peer_access=optional(VirtualMemoryAccessType, options.peer_access, "peer_access"),
     )
+    for name, kind, is_optional in ENUMERATIONS:
+        value = getattr(done, name)
+        if not (is_optional and value is None):
+            setattr(done, name, member(kind, value, name))
     if done.location_type == VirtualMemoryLocationType.HOST and done.handle_type is not None:
         raise ValueError(
             f"memory of location 'host' cannot be shared with other processes: handle_type must be None, not "
@@ -239,17 +204,19 @@ def checked(options: VirtualMemoryResourceOptions) -> VirtualMemoryResourceOptio
 
 def check_support(device: int, options: VirtualMemoryResourceOptions) -> None:
     """Raise RuntimeError if a device cannot do what the options ask for."""
-    properties = registry.device(device).properties
-    if not properties.virtual_memory_management_supported:
-        raise RuntimeError(f"device {device} does not support virtual memory management")
-    if not getattr(properties, LOCATION_SUPPORT[options.location_type]):
-        raise RuntimeError(
-            f"device {device} does not support virtual memory of location {options.location_type.value!r}"
+    required = [
+        ("virtual_memory_management_supported", "virtual memory management"),
+        (LOCATION_SUPPORT[options.location_type], f"virtual memory of location {options.location_type.value!r}"),
+    ]
+    if options.handle_type is not None:
+        required.append(
+            (HANDLE_SUPPORT[options.handle_type], f"sharing memory by {options.handle_type.value!r} handles")
         )
-    if options.handle_type is not None and not getattr(properties, HANDLE_SUPPORT[options.handle_type]):
-        raise RuntimeError(f"device {device} does not support sharing memory by {options.handle_type.value!r} handles")
-    if options.gpu_direct_rdma and not properties.gpu_direct_rdma_with_cuda_vmm_supported:
-        raise RuntimeError(f"device {device} does not support GPUDirect RDMA with virtual memory")
+    if options.gpu_direct_rdma:
+        required.append(("gpu_direct_rdma_with_cuda_vmm_supported", "GPUDirect RDMA with virtual memory"))
+    for name, what in required:
+        if not getattr(registry.device(device).properties, name):
+            raise RuntimeError(f"device {device} does not support {what}")
 
 
 def fill_properties(properties: Any, device: int, options: VirtualMemoryResourceOptions) -> None:

@@ -13,18 +13,15 @@ from cuda_core_cffi._core.lazy_imports import add_lazy_names
 
 if TYPE_CHECKING:  # at run time these are imported when they are first asked for
     from cuda_core_cffi._streams.options import ContextOptions, EventOptions, StreamOptions
-    from cuda_core_cffi._streams.resources import DeviceResources, SMResource, SMResourceOptions
-    from cuda_core_cffi._streams.workqueues import WorkqueueResource, WorkqueueResourceOptions
+    from cuda_core_cffi._streams.resources import DeviceResources, SMResource, WorkqueueResource
 
 __all__ = [
     "ContextOptions",
     "DeviceResources",
     "EventOptions",
     "SMResource",
-    "SMResourceOptions",
     "StreamOptions",
     "WorkqueueResource",
-    "WorkqueueResourceOptions",
 ]
 
 # Most programs have the usual streams and do not split devices. The standard library's dataclasses, which options are,
@@ -33,7 +30,6 @@ add_lazy_names(
     globals(),
     {
         "options": ("ContextOptions", "EventOptions", "StreamOptions"),
-        "resources": ("DeviceResources", "SMResource", "SMResourceOptions"),
-        "workqueues": ("WorkqueueResource", "WorkqueueResourceOptions"),
+        "resources": ("DeviceResources", "SMResource", "WorkqueueResource"),
     },
 )

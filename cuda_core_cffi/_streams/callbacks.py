@@ -59,21 +59,11 @@ _numbers = itertools.count()
 
 
 class HostFunction(NamedTuple):
-    """A function for the driver to call.
+    """A function for the driver to call."""
 
-    Attributes
-    ----------
-    address : int
-        The C function.
-    data : int
-        What it gets: an address, or a token.
-    token : int
-        Under which the Python objects are kept; 0 where there are none.
-    """
-
-    address: int
-    data: int
-    token: int
+    address: int  # the C function
+    data: int  # what it gets: an address, or a token
+    token: int  # under which the Python objects are kept; 0 where there are none
 
     @property
     def operands(self) -> tuple[Operand, ...]:
@@ -146,14 +136,9 @@ def call_in_stream(stream: Stream, fn: Any, user_data: Any) -> None:
 
 
 def host_function(fn: Any, user_data: Any) -> HostFunction:
-    """Return ``fn`` as something that the driver can call.
+    """Return a Python callable without arguments, or a C function, as something that the driver can call.
 
-    Parameters
-    ----------
-    fn : callable or C function pointer
-        A Python callable that takes no argument, or a ``void (*)(void *)`` of CFFI or ctypes.
-    user_data : int, CFFI pointer, bytes-like or None
-        What a C function gets: an address, or bytes, which are copied.
+    A C function gets the user data: an address, or bytes, which are copied.
     """
     address = c_function_address(fn, PROTOTYPE)
     if address is not None:

@@ -45,7 +45,8 @@ class Context(Handle):
         RuntimeError
             If it is green, and current in this thread: make another one current before.
         """
-        if not self.is_closed and self._is_ours and lib.ccc_context_is_current(self._c_handle):
+        is_ours = lib.ccc_flags(self._c_handle) & lib.CCC_GREEN  # a green context that this package has made
+        if not self.is_closed and is_ours and lib.ccc_context_is_current(self._c_handle):
             raise RuntimeError(
                 "a green context cannot be closed while it is current: call Device.set_current with another one before"
             )
@@ -106,37 +107,17 @@ class Context(Handle):
         """
         if self.is_closed:
             raise self._failure(lib.CCC_CLOSED)
-        return _streams.DeviceResources._of_context(self)
+        return _streams.DeviceResources._of(self._device_id, self)
 
     @property
     def _device_id(self) -> int:
         return int(lib.ccc_handle_device(self._c_handle))
 
-    @property
-    def _is_ours(self) -> bool:
-        """Whether it is a green context that this package has made."""
-        return bool(lib.ccc_flags(self._c_handle) & lib.CCC_GREEN)
-
 
 def create_green_context(
     device_id: int, options: ContextOptions | Mapping[str, Any] | Literal[False] | None
 ) -> Context:
-    """Make a green context, which does not become current.
-
-    Parameters
-    ----------
-    device_id : int
-        The ordinal of the device.
-    options : ContextOptions
-        Its resources.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If there are no resources, they are of another type, of another device, or of a dry run.
-    CUDAError
-        If the driver refuses them.
-    """
+    """Make a green context, which does not become current, of the resources in the options."""
     if options is None or options is False:
         raise ValueError("options must say which resources the context has: ContextOptions(resources=[...])")
     given = check_options(_streams.ContextOptions, options, "Device.create_context").resources

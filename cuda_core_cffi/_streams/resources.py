@@ -8,14 +8,16 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 
-from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.copying import NoConstructor
 from cuda_core_cffi._core.errors import UnavailableError, check, cuda_version, failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.integers import integer
-from cuda_core_cffi._core.options import check_options
-from cuda_core_cffi._streams.workqueues import WorkqueueResource
+from cuda_core_cffi._core.options import check_options, member
+from cuda_core_cffi._core.registry import registry
+from cuda_core_cffi.typing import WorkqueueSharingScopeType
 
 if TYPE_CHECKING:
+    from cuda_core_cffi._device.device import Device
     from cuda_core_cffi._streams.context import Context
 
 T = TypeVar("T")
@@ -24,6 +26,12 @@ _SM: Final[int] = lib.CU_DEV_RESOURCE_TYPE_SM
 _WORKQUEUE_CONFIG: Final[int] = lib.CCC_RESOURCE_WORKQUEUE_CONFIG
 _BACKFILL: Final[int] = lib.CCC_SM_GROUP_BACKFILL
 _FIRST_WITH_GROUPS: Final = 13010  # the version of CUDA that brought groups and workqueues
+_LARGEST_UNSIGNED: Final = 2**32 - 1
+
+_SCOPES: Final = {
+    WorkqueueSharingScopeType.DEVICE_CTX: lib.CCC_WORKQUEUE_DEVICE_CTX,
+    WorkqueueSharingScopeType.GREEN_CTX_BALANCED: lib.CCC_WORKQUEUE_GREEN_CTX_BALANCED,
+}
 
 
 @dataclasses.dataclass
@@ -57,6 +65,45 @@ class SMResourceOptions:
     backfill: bool | Sequence[bool] = False
 
 
+@dataclasses.dataclass
+class WorkqueueResourceOptions:
+    """What a workqueue resource is to be. None leaves a setting as it is.
+
+    Attributes
+    ----------
+    sharing_scope : WorkqueueSharingScopeType or str, optional
+        ``"device_ctx"``: all contexts of the device share all workqueues, as is usual. ``"green_ctx_balanced"``: green
+        contexts with this scope have different workqueues, as far as there are enough.
+    concurrency_limit : int, optional
+        How many streams are expected to have work at the same time, from 1 on. The driver has as many workqueues as
+        ``CUDA_DEVICE_MAX_CONNECTIONS`` says, 1 to 32; beyond that, work may wait for other work.
+
+    Raises
+    ------
+    TypeError
+        If the limit is no int.
+    ValueError
+        If there is no such scope, or the limit is less than 1.
+    OverflowError
+        If the limit does not fit into 32 bits.
+    """
+
+    sharing_scope: WorkqueueSharingScopeType | str | None = None
+    concurrency_limit: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.sharing_scope is not None:
+            member(WorkqueueSharingScopeType, self.sharing_scope, "sharing_scope")
+        limit = self.concurrency_limit
+        if limit is None:
+            return
+        limit = int(limit) if isinstance(limit, bool) else integer(limit, "concurrency_limit", "an int or None")
+        if limit < 1:
+            raise ValueError(f"concurrency_limit must be 1 or more, not {limit}")
+        if limit > _LARGEST_UNSIGNED:
+            raise OverflowError(f"concurrency_limit must be {_LARGEST_UNSIGNED} or less, not {limit}")
+
+
 class Group(NamedTuple):
     """What is asked of a group. 0 leaves a number to the driver."""
 
@@ -66,7 +113,7 @@ class Group(NamedTuple):
     backfill: bool
 
 
-class SMResource(Uncopyable):
+class SMResource(NoConstructor):
     """A set of multiprocessors of a device. It is a resource that a green context can be made with.
 
     :attr:`DeviceResources.sm` is the whole set of a device or a context, and :meth:`split` makes smaller ones.
@@ -74,14 +121,12 @@ class SMResource(Uncopyable):
 
     __slots__ = ("__weakref__", "_alignment", "_device_id", "_is_dry", "_least", "_native")
 
+    _MADE_BY = "DeviceResources.sm or SMResource.split"
     _native: Any  # a ccc_resource *
     _device_id: int
     _least: int  # drivers before 13.1 say these two of no part
     _alignment: int
     _is_dry: bool
-
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        raise RuntimeError("SMResource cannot be constructed directly; use DeviceResources.sm or SMResource.split")
 
     def __repr__(self) -> str:
         return f"<SMResource sm_count={self.sm_count}{' dry run' if self._is_dry else ''}>"
@@ -196,7 +241,82 @@ class SMResource(Uncopyable):
         return self._parts(parts, len(groups), rest, True)
 
 
-class DeviceResources(Uncopyable):
+class WorkqueueResource(NoConstructor):
+    """How the work of a context reaches its device. It is a resource that a green context can be made with.
+
+    :attr:`DeviceResources.workqueue` makes it. Changing it changes no context: only those that are made with it later.
+    """
+
+    __slots__ = ("__weakref__", "_native")
+
+    _MADE_BY = "DeviceResources.workqueue"
+    _native: Any  # a ccc_resource *
+
+    def __repr__(self) -> str:
+        return f"<WorkqueueResource sharing_scope={self.sharing_scope!s} concurrency_limit={self.concurrency_limit}>"
+
+    def configure(self, options: WorkqueueResourceOptions | Mapping[str, Any]) -> None:
+        """Change the resource itself.
+
+        Parameters
+        ----------
+        options : WorkqueueResourceOptions
+            What to change.
+
+        Raises
+        ------
+        TypeError, ValueError, OverflowError
+            As :class:`WorkqueueResourceOptions`. Then nothing is changed.
+        """
+        options = check_options(WorkqueueResourceOptions, options, "WorkqueueResource.configure")
+        options.__post_init__()  # the fields may have been changed since
+        if options.sharing_scope is not None:
+            self._native.workqueue.scope = _SCOPES[WorkqueueSharingScopeType(options.sharing_scope)]
+        if options.concurrency_limit is not None:
+            self._native.workqueue.limit = int(options.concurrency_limit)
+
+    @property
+    def handle(self) -> int:
+        """The address of the ``CUdevResource`` with the configuration, which is valid as long as this object."""
+        return int(ffi.cast("uintptr_t", self._native))
+
+    @property
+    def sharing_scope(self) -> WorkqueueSharingScopeType:
+        """Who else has the workqueues.
+
+        Raises
+        ------
+        RuntimeError
+            If the driver says what has no name here.
+        """
+        number = self._native.workqueue.scope
+        for scope, known in _SCOPES.items():
+            if known == number:
+                return scope
+        raise RuntimeError(f"the sharing scope of the workqueues is {number}, which has no name")
+
+    @property
+    def concurrency_limit(self) -> int:
+        """How many streams are expected to have work at the same time."""
+        return int(self._native.workqueue.limit)
+
+    @property
+    def device(self) -> Device:
+        """The :class:`Device` that the workqueues are of."""
+        return registry.device(self._device_id)
+
+    @property
+    def _device_id(self) -> int:
+        return int(self._native.workqueue.device)
+
+    @classmethod
+    def _of(cls, native: Any) -> Self:
+        self = object.__new__(cls)
+        self._native = native
+        return self
+
+
+class DeviceResources(NoConstructor):
     """What resources there are: all those of a device, or those that a context has.
 
     They come from :attr:`Device.resources`, :attr:`Context.resources` and :attr:`Stream.resources`.
@@ -204,14 +324,9 @@ class DeviceResources(Uncopyable):
 
     __slots__ = ("__weakref__", "_context", "_device_id")
 
+    _MADE_BY = "Device.resources, Context.resources or Stream.resources"
     _context: Context | None  # None: the whole device is meant
     _device_id: int
-
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        raise RuntimeError(
-            "DeviceResources cannot be constructed directly; use Device.resources, Context.resources or "
-            "Stream.resources"
-        )
 
     def __repr__(self) -> str:
         return f"<DeviceResources of {self._context if self._context else f'device {self._device_id}'}>"
@@ -254,15 +369,9 @@ class DeviceResources(Uncopyable):
         return WorkqueueResource._of(self._query(_WORKQUEUE_CONFIG))
 
     @classmethod
-    def _of_device(cls, device_id: int) -> Self:
+    def _of(cls, device_id: int, context: Context | None = None) -> Self:
         self = object.__new__(cls)
-        self._context, self._device_id = None, device_id
-        return self
-
-    @classmethod
-    def _of_context(cls, context: Context) -> Self:
-        self = object.__new__(cls)
-        self._context, self._device_id = context, context._device_id
+        self._context, self._device_id = context, device_id
         return self
 
     def _query(self, kind: int) -> Any:
@@ -278,7 +387,8 @@ class DeviceResources(Uncopyable):
 
 def read_groups(options: SMResourceOptions) -> list[Group]:
     """Return what the options ask of each group, or raise what is wrong with them."""
-    counts = [read_number(count, "count") for count in each(options.count)]
+    several = is_sequence(options.count)
+    counts = [read_number(count, "count") for count in (options.count if several else (options.count,))]  # type: ignore[union-attr]
     if not counts:
         raise ValueError("count is an empty sequence: it has one number for each group")
 
@@ -286,7 +396,7 @@ def read_groups(options: SMResourceOptions) -> list[Group]:
         value = getattr(options, name)
         if not is_sequence(value):
             return [read(value, name)] * len(counts)
-        if not is_sequence(options.count):
+        if not several:
             raise ValueError(f"{name} is a sequence and count is not: it is count that says how many groups there are")
         if len(value) != len(counts):
             raise ValueError(f"{name} has {len(value)} values, and count has {len(counts)}: one for each group")
@@ -307,11 +417,6 @@ def read_groups(options: SMResourceOptions) -> list[Group]:
 def is_sequence(value: object) -> bool:
     """Tell whether an option has a value for each group."""
     return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)
-
-
-def each(value: Any) -> Sequence[Any]:
-    """Return the values of an option that may be one value."""
-    return value if is_sequence(value) else (value,)
 
 
 def read_number(value: Any, name: str) -> int:

@@ -382,13 +382,7 @@ def default_stream() -> Stream:
 
 
 def accept_stream(stream: object, what: str) -> Stream:
-    """Return ``stream`` as a :class:`Stream`; ``what`` is the operation that wants it.
-
-    Raises
-    ------
-    TypeError
-        If it is no stream.
-    """
+    """Return ``stream`` as a :class:`Stream`, or raise TypeError; ``what`` is the operation that wants it."""
     if isinstance(stream, Stream):
         return stream
     if isinstance(stream, StreamStandIn):
@@ -397,15 +391,7 @@ def accept_stream(stream: object, what: str) -> Stream:
 
 
 def launch_stream(stream: object, what: str) -> Stream:
-    """Return ``stream`` as a :class:`Stream` for a launch: a graph builder has to be building.
-
-    Raises
-    ------
-    TypeError
-        If it is no stream.
-    RuntimeError
-        If it is a graph builder that is not building.
-    """
+    """Return ``stream`` as a :class:`Stream` for a launch: a graph builder has to be building."""
     return stream._for_launch() if isinstance(stream, StreamStandIn) else accept_stream(stream, what)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._lifetime.references import NOTHING, Operand, flush_after_sync, flush_releases, kept
 from cuda_core_cffi._memory import Buffer
-from cuda_core_cffi._memory.fill_pattern import fill_pattern
+from cuda_core_cffi._memory.stream_values import fill_pattern
 from cuda_core_cffi._streams.callbacks import host_function
 from cuda_core_cffi._streams.event import Event
 from cuda_core_cffi.graph.allocated import allocated

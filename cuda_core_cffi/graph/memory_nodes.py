@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._lifetime.references import Operand
 from cuda_core_cffi._memory import Buffer
-from cuda_core_cffi._memory.fill_pattern import fill_pattern
 from cuda_core_cffi._memory.mem_op import MemoryOperation, read_operations
 from cuda_core_cffi._memory.operands import operand
+from cuda_core_cffi._memory.stream_values import fill_pattern
 from cuda_core_cffi.graph import copies, parameters
 from cuda_core_cffi.graph.nodes import KnownNode
 from cuda_core_cffi.graph.state import Record, check_member, node_classes

@@ -18,12 +18,11 @@ from cuda_core_cffi._launching.graph_condition import GraphCondition
 from cuda_core_cffi._launching.launch import prepare
 from cuda_core_cffi._lifetime.references import NOTHING, Operand, make_keep
 from cuda_core_cffi._memory import Buffer
-from cuda_core_cffi._memory.fill_pattern import fill_pattern
 from cuda_core_cffi._memory.mem_op import MemoryOperation, WaitValue, WriteValue, native_operations
 from cuda_core_cffi._memory.operands import operand
 from cuda_core_cffi._memory.peer_access import ordinals_of
 from cuda_core_cffi._memory.resource import whole_size
-from cuda_core_cffi._memory.stream_values import ALTERNATIVES
+from cuda_core_cffi._memory.stream_values import ALTERNATIVES, fill_pattern
 from cuda_core_cffi._streams.callbacks import host_function
 from cuda_core_cffi._streams.event import Event
 from cuda_core_cffi.graph.allocated import allocated

@@ -8,11 +8,15 @@ A :class:`Device` makes them: ``create_opaque_array``, ``create_mipmapped_array`
 
 from __future__ import annotations
 
-from cuda_core_cffi.texture._array import ArrayRegion, OpaqueArray, OpaqueArrayOptions
-from cuda_core_cffi.texture._mipmapped_array import MipmappedArray, MipmappedArrayOptions
+from cuda_core_cffi.texture._array import (
+    ArrayRegion,
+    MipmappedArray,
+    MipmappedArrayOptions,
+    OpaqueArray,
+    OpaqueArrayOptions,
+)
 from cuda_core_cffi.texture._resource import ResourceDescriptor
-from cuda_core_cffi.texture._surface_object import SurfaceObject
-from cuda_core_cffi.texture._texture_object import TextureObject, TextureObjectOptions
+from cuda_core_cffi.texture._texture_object import SurfaceObject, TextureObject, TextureObjectOptions
 
 __all__ = [
     "ArrayRegion",

@@ -25,19 +25,11 @@ MAX_PITCH = 2**31 - 1  # CU_DEVICE_ATTRIBUTE_MAX_PITCH on every device
 
 
 class Region(NamedTuple):
-    """A part of an array.
-
-    Attributes
-    ----------
-    array : OpaqueArray
-        The array.
-    offset, shape : tuple of int
-        The first element, and how many there are, along each axis of the array.
-    """
+    """A part of an array."""
 
     array: OpaqueArray
-    offset: tuple[int, ...]
-    shape: tuple[int, ...]
+    offset: tuple[int, ...]  # the first element, along each axis of the array
+    shape: tuple[int, ...]  # how many elements there are
 
     @property
     def extents(self) -> tuple[int, int, int]:
@@ -72,15 +64,7 @@ def copy_buffer(array: OpaqueArray, buffer: Buffer, to_array: bool, stream: Any,
 
 
 def copy_region(region: Region, thing: Any, to_array: bool, stream: IsStreamType, what: str) -> None:
-    """Copy between a region and something else; ``what`` is the operation.
-
-    Raises
-    ------
-    TypeError, ValueError, BufferError
-        If the other operand is none, is too small, or is not laid out so that it can be copied.
-    RuntimeError
-        If an operand is closed.
-    """
+    """Copy between a region and something else; ``what`` is the operation."""
     queue = accept_stream(stream, what)
     copy = begin_copy(region)
     ours, theirs = (copy.target, copy.source) if to_array else (copy.source, copy.target)
@@ -143,13 +127,7 @@ def place_region(box: Any, region: Region) -> None:
 
 
 def place_view(box: Any, region: Region, view: StridedMemoryView, to_array: bool) -> None:
-    """Say in a box where the elements of a view are, which has the axes of a region in C order.
-
-    Raises
-    ------
-    ValueError
-        If shapes or sizes of elements differ, the view is read-only, or its strides are not those of rows and layers.
-    """
+    """Say in a box where the elements of a view are, which has the axes of a region in C order, or raise."""
     if not to_array and view.readonly:
         raise ValueError("the destination is read-only")
     layout = view._layout

@@ -6,14 +6,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from cuda_core_cffi._core.copying import Uncopyable
+from cuda_core_cffi._core.copying import NoConstructor
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory import Buffer
-from cuda_core_cffi.texture._array import OpaqueArray
-from cuda_core_cffi.texture._formats import FORMATS, array_format, channel_count
-from cuda_core_cffi.texture._mipmapped_array import MipmappedArray
+from cuda_core_cffi.texture._array import FORMATS, MipmappedArray, OpaqueArray, array_format, channel_count
 from cuda_core_cffi.typing import ArrayFormatType
 
 if TYPE_CHECKING:
@@ -30,49 +28,42 @@ OF_ARRAYS = {kind: ffi.new("CUDA_RESOURCE_DESC *", {"resType": TYPES[kind]}) for
 """Descriptions of arrays, in which only the array is missing."""
 
 
-class ResourceDescriptor(Uncopyable):
+class ResourceDescriptor(NoConstructor):
     """What a texture or a surface shows: an array, or a buffer and how its memory is understood.
 
     Descriptors come from the class methods. They refer to the array or the buffer, and own nothing.
     """
 
-    __slots__ = (
-        "_format", "_height", "_kind", "_num_channels", "_pitch_bytes", "_shown", "_size_bytes", "_source",
-        "_width",
-    )  # fmt: skip
+    __slots__ = ("_format", "_kind", "_numbers", "_shown", "_source")
 
+    _MADE_BY: ClassVar[str] = "from_opaque_array, from_mipmapped_array, from_linear or from_pitch2d"
     _NOT_COPIED_BECAUSE: ClassVar[str] = "it refers to memory of this process"
     _kind: str
     _source: OpaqueArray | MipmappedArray | Buffer
     _shown: tuple[ArrayFormatType, str, bool]  # what each channel is; the kind; whether an array has one dimension
     _format: ArrayFormatType | None
-    _num_channels: int | None
-    _size_bytes: int | None
-    _width: int | None
-    _height: int | None
-    _pitch_bytes: int | None
-
-    def __init__(self) -> None:
-        raise RuntimeError(
-            "ResourceDescriptor cannot be constructed directly; use from_opaque_array, from_mipmapped_array, "
-            "from_linear or from_pitch2d"
-        )
+    _numbers: dict[str, int]  # what else describes a buffer
 
     def __repr__(self) -> str:
-        fields = ("format", "num_channels", "size_bytes", "width", "height", "pitch_bytes")
-        known = [f"{name}={value}" for name in fields if (value := getattr(self, name)) is not None]
+        known = [] if self._format is None else [f"format={self._format}"]
+        known += [f"{name}={value}" for name, value in self._numbers.items()]
         return f"<ResourceDescriptor {' '.join([f'kind={self._kind!r}', *known])} source={self._source!r}>"
 
     @classmethod
-    def _of(cls, kind: str, source: OpaqueArray | MipmappedArray | Buffer, **fields: Any) -> ResourceDescriptor:
+    def _of(
+        cls,
+        kind: str,
+        source: OpaqueArray | MipmappedArray | Buffer,
+        format: ArrayFormatType | None = None,
+        **numbers: int,
+    ) -> ResourceDescriptor:
         if source.is_closed:
             raise source._failure(lib.CCC_CLOSED)
         self = cls.__new__(cls)
-        self._kind, self._source = kind, source
-        for name in ("format", "num_channels", "size_bytes", "width", "height", "pitch_bytes"):
-            setattr(self, f"_{name}", fields.get(name))
+        self._kind, self._source, self._format, self._numbers = kind, source, format, numbers
         if isinstance(source, Buffer):
-            self._shown = fields["format"], kind, False
+            assert format is not None
+            self._shown = format, kind, False
         else:
             self._shown = source.format, kind, len(source.shape) == 1
         return self
@@ -213,38 +204,30 @@ class ResourceDescriptor(Uncopyable):
     @property
     def num_channels(self) -> int | None:
         """Channels of an element of a buffer; None for arrays."""
-        return self._num_channels
+        return self._numbers.get("num_channels")
 
     @property
     def size_bytes(self) -> int | None:
         """Bytes of a buffer that are shown as one row; else None."""
-        return self._size_bytes
+        return self._numbers.get("size_bytes")
 
     @property
     def width(self) -> int | None:
         """Elements in a row, where a buffer is shown in rows; else None."""
-        return self._width
+        return self._numbers.get("width")
 
     @property
     def height(self) -> int | None:
         """Rows of a buffer; else None."""
-        return self._height
+        return self._numbers.get("height")
 
     @property
     def pitch_bytes(self) -> int | None:
         """Bytes from one row of a buffer to the next; else None."""
-        return self._pitch_bytes
+        return self._numbers.get("pitch_bytes")
 
     def _native(self, device: int) -> Any:
-        """Return the driver's description, in which the source is still missing.
-
-        Raises
-        ------
-        RuntimeError
-            If the source is a buffer and closed.
-        ValueError
-            If its memory is not aligned as textures need it.
-        """
+        """Return the driver's description, in which the source is still missing; raise unless textures can show it."""
         if native := OF_ARRAYS.get(self._kind):
             return native
         source = self._source
@@ -260,11 +243,11 @@ class ResourceDescriptor(Uncopyable):
         number = FORMATS[self._format].number
         if self._kind == "linear":
             linear = native.res.linear
-            linear.format, linear.numChannels, linear.sizeInBytes = number, self._num_channels, self._size_bytes
+            linear.format, linear.numChannels, linear.sizeInBytes = number, self.num_channels, self.size_bytes
         else:
             rows = native.res.pitch2D
-            rows.format, rows.numChannels, rows.pitchInBytes = number, self._num_channels, self._pitch_bytes
-            rows.width, rows.height = self._width, self._height
+            rows.format, rows.numChannels, rows.pitchInBytes = number, self.num_channels, self.pitch_bytes
+            rows.width, rows.height = self.width, self.height
         return native
 
     def _check_alignment(self, device: int) -> None:
@@ -276,10 +259,10 @@ class ResourceDescriptor(Uncopyable):
                 f"{device}, and {self._source._value:#x} is not"
             )
         boundary = properties.texture_pitch_alignment
-        if boundary and self._pitch_bytes is not None and self._pitch_bytes % boundary:
+        if boundary and self.pitch_bytes is not None and self.pitch_bytes % boundary:
             raise ValueError(
                 f"pitch_bytes must be a multiple of {boundary}, the texture_pitch_alignment of device {device}, not "
-                f"{self._pitch_bytes}"
+                f"{self.pitch_bytes}"
             )
 
 

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 from cuda_core_cffi._core.lazy_imports import add_lazy_names
 
 if TYPE_CHECKING:  # at run time the enumerations are imported when they are first asked for
-    from cuda_core_cffi._streams.resources import SMResource
-    from cuda_core_cffi._streams.workqueues import WorkqueueResource
+    from cuda_core_cffi._streams.resources import SMResource, WorkqueueResource
     from cuda_core_cffi.typing.enumerations import *
 
 __all__ = [

@@ -61,14 +61,12 @@ def test_an_object_is_copied_as_its_class_says(row, action, objects):
 # What programs get no object of: bases, protocols, descriptors, and what is used within the package. The base
 # ProgramCacheResource is for subclasses that users write. A GraphicsResource needs OpenGL: test_graphics.py copies one.
 INTERNAL = {
-    "_arrays.tensor_map_source.TensorMapSource",
     "_memory.graphics.GraphicsResource",
-    "_memory.stream_values.ValueMemory",
     "_alias.install.CoreDistribution", "_alias.install.CoreFinder", "_alias.install.Loader",
     "_alias.install.NamespaceFinder", "_alias.modules.Alias", "_alias.modules.Core", "_alias.modules.Utilities",
     "_core.python_calls.DeviceFinder", "_core.python_calls.Devices", "_core.python_calls.ElapsedOperand",
     "_core.python_calls.Memory", "_core.python_calls.Owner", "_core.python_calls.Pool",
-    "_core.python_calls.StandIn",
+    "_core.copying.NoConstructor", "_core.python_calls.StandIn",
     "_code.elf.Elf", "_code.kernel.KnownKernel", "_code.kernel.Library", "_code.object_code._Wrapper",
     "_code.kernel.LoadableCode", "_code.mangling._Symbol",
     "_compile.compiler.Compiler", "_compile.driver_linker.DriverLinker", "_compile.link_backend.LinkBackend",
@@ -81,8 +79,8 @@ INTERNAL = {
     "_device.properties.BoolProperty", "_device.properties.DeprecatedProperty", "_device.properties.IntProperty",
     "_launching.arguments.Packer", "_launching.bindless.Bindless", "_launching.config.Extra",
     "_launching.prepared.Plan",
-    "_lifetime.hold.Hold", "_lifetime.host_memory.HostReference",
-    "_lifetime.pending_calls.Unraisable", "_lifetime.table.Cell", "_lifetime.table.Table",
+    "_lifetime.references.Hold", "_lifetime.host_memory.HostReference",
+    "_lifetime.pending_calls.Unraisable", "_lifetime.table.Table",
     "_memory.exporter.Exporter", "_memory.ipc.IPCPool", "_memory.ipc.Share",
     "_memory.lease.Lease", "_memory.pool.MemPool", "_memory.pool.PoolView",
     "_memory.virtual_options.Plan", "_raw.convert.Pointers",
@@ -99,7 +97,7 @@ INTERNAL = {
     "system._library.NumberReader", "system._library.Process",
     "system._nvlink.NvlinkInfoType", "system._report.DeviceReport", "system._report.ProcessReport",
     "system._report.Report", "system._snapshot.OfDevice", "system._snapshot.Part", "system._snapshot.Snapshot",
-    "texture._array.ArrayBase", "texture._formats.Description", "typing.IsStreamType",
+    "texture._array.ArrayBase", "texture._array.Description", "typing.IsStreamType",
 }  # fmt: skip
 if sys.implementation.name == "cpython":
     INTERNAL |= {f"_calls.{name}" for name in ("DeviceFinder", "ElapsedOperand", "Memory", "Owner", "Pool", "StandIn")}

@@ -64,7 +64,7 @@ from cuda_core_cffi import (
     system,
 )
 from cuda_core_cffi._arrays.layout import _StridedLayout
-from cuda_core_cffi._arrays.view_arguments import _StridedMemoryViewProxy
+from cuda_core_cffi._arrays.strided_memory_view import _StridedMemoryViewProxy
 from cuda_core_cffi._core.descriptors import PAYLOAD_BYTES, seal
 from cuda_core_cffi._memory import SynchronousMemoryResource
 from cuda_core_cffi._memory.ipc import IPCBufferDescriptor
@@ -278,7 +278,7 @@ ROWS = [
     values("_streams.options.ContextOptions", lambda o: ContextOptions([])),
     values("_streams.resources.SMResourceOptions", lambda o: SMResourceOptions((8, 16))),
     values("_streams.resources.Group", lambda o: Group(8, 0, 0, False)),
-    values("_streams.workqueues.WorkqueueResourceOptions", lambda o: WorkqueueResourceOptions("device_ctx", 4)),
+    values("_streams.resources.WorkqueueResourceOptions", lambda o: WorkqueueResourceOptions("device_ctx", 4)),
     values("coredump.CoreDumpSettings", lambda o: CoreDumpSettings(), shown),
     values("checkpoint.Process", lambda o: Process(123), shown),
     values("_memory.mem_op.WriteValue", lambda o: WriteValue(64, 1, bits=64)),
@@ -291,7 +291,7 @@ ROWS = [
     values("_memory.pinned.PinnedMemoryResourceOptions", lambda o: PinnedMemoryResourceOptions(max_size=1)),
     values("_memory.virtual_options.VirtualMemoryResourceOptions", lambda o: VirtualMemoryResourceOptions()),
     values("texture._array.OpaqueArrayOptions", lambda o: OpaqueArrayOptions((4, 2), "uint8", 2)),
-    values("texture._mipmapped_array.MipmappedArrayOptions", lambda o: MipmappedArrayOptions((4, 2), "uint8", 2, 3)),
+    values("texture._array.MipmappedArrayOptions", lambda o: MipmappedArrayOptions((4, 2), "uint8", 2, 3)),
     values("texture._texture_object.TextureObjectOptions", lambda o: TextureObjectOptions("wrap", "linear")),
     values("graph.options.GraphCompleteOptions", lambda o: GraphCompleteOptions()),
     values("graph.options.GraphDebugPrintOptions", lambda o: GraphDebugPrintOptions()),
@@ -351,7 +351,7 @@ ROWS = [
     Row("_streams.context.Context", lambda o: o.device.context),
     Row("_streams.resources.DeviceResources", lambda o: o.device.resources),
     Row("_streams.resources.SMResource", lambda o: o.device.resources.sm),
-    Row("_streams.workqueues.WorkqueueResource", lambda o: WorkqueueResource._of(ffi.new("ccc_resource *"))),
+    Row("_streams.resources.WorkqueueResource", lambda o: WorkqueueResource._of(ffi.new("ccc_resource *"))),
     Row("_streams.stream.Stream", lambda o: o.stream),
     Row("_streams.event.Event", lambda o: o.event),
     Row("_streams.event.Event", lambda o: o.enter(o.device.create_event({"ipc_enabled": True}))),
@@ -379,9 +379,9 @@ ROWS = [
     Row("_launching.batch.LaunchBatch", lambda o: LaunchBatch([(o.prepared, o.buffer, 1)])),
     Row("texture._array.OpaqueArray", lambda o: o.array),
     Row("texture._array.OpaqueArray", lambda o: o.enter(o.mipmap.get_level(1))),
-    Row("texture._mipmapped_array.MipmappedArray", lambda o: o.mipmap),
+    Row("texture._array.MipmappedArray", lambda o: o.mipmap),
     Row("texture._texture_object.TextureObject", lambda o: o.enter(o.device.create_texture_object(o.resource))),
-    Row("texture._surface_object.SurfaceObject", lambda o: o.enter(o.device.create_surface_object(o.resource))),
+    Row("texture._texture_object.SurfaceObject", lambda o: o.enter(o.device.create_surface_object(o.resource))),
     Row("texture._array.ArrayRegion", lambda o: o.array[1:3]),
     Row("texture._resource.ResourceDescriptor", lambda o: o.resource),
     Row("simulator.Fault", lambda o: simulator.Fault(0)),
@@ -400,7 +400,7 @@ ROWS = [
     Row(
         "_arrays.strided_memory_view.StridedMemoryView", lambda o: StridedMemoryView.from_any_interface(np.zeros(3), -1)
     ),
-    Row("_arrays.view_arguments._StridedMemoryViewProxy", lambda o: _StridedMemoryViewProxy(np.zeros(3))),
+    Row("_arrays.strided_memory_view._StridedMemoryViewProxy", lambda o: _StridedMemoryViewProxy(np.zeros(3))),
     # graphs
     Row("graph.definition.GraphDefinition", lambda o: o.graph),
     Row("graph.builder.GraphBuilder", lambda o: o.enter(o.device.create_graph_builder())),

@@ -435,7 +435,7 @@ def test_surfaces_are_of_arrays_that_were_made_for_them(device, buffer):
 def test_the_drivers_own_refusal_is_told(device, buffer):
     resource = ResourceDescriptor.from_linear(buffer, format="uint8", num_channels=1)
     most = device.properties.maximum_texture1d_linear_width
-    resource._size_bytes = 8 * most
+    resource._numbers["size_bytes"] = 8 * most
     with pytest.raises(CUDAError, match="cuTexObjectCreate failed: CUDA_ERROR_INVALID_VALUE"):
         device.create_texture_object(resource)
 

@@ -35,8 +35,8 @@ EXCLUDED = {
     "TrackingMemoryResource.deallocate": "as MemPool.deallocate",
     "SynchronousMemoryResource.deallocate": "as MemPool.deallocate",
     "MemoryResource.deallocate": "as MemPool.deallocate",
-    "ValueMemory.wait_value": "a stream that waits for a value that nobody writes hangs by design",
-    "WaitValue": "as ValueMemory.wait_value",
+    "Buffer.wait_value": "a stream that waits for a value that nobody writes hangs by design",
+    "WaitValue": "as Buffer.wait_value",
     "TrackingMemoryResource.plot": "draws with matplotlib, not with this package",
     "Exporter.__release_buffer__": "is called by the interpreter, with a view that it made",
 }
