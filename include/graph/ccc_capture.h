@@ -276,16 +276,13 @@ static void ccc_capture_begun(ccc_handle *capture)
 // Begin to capture into a graph inside a node. Who destroys the node finds the capture listed, or the graph gone here.
 static int ccc_capture_start_in(ccc_handle *body, ccc_handle *capture, ccc_handle *stream, int mode)
 {
-    int status = ccc_graph_enter(body);
-    if (status)
-        return status;
+    CCC_ENTER(body);
     CUresult result = ccc_begin_capture(stream, (CUstreamCaptureMode)mode, CCC_GRAPH_OF(body));
-    if (result == CUDA_SUCCESS) {
-        status = ccc_capture_info(stream, &ccc_as_capture(capture)->captured.id, NULL, NULL, NULL);
-        ccc_capture_begun(capture);  // after a failure the caller closes the capture, which ends it
-    }
-    ccc_graph_leave(body);
-    return result ? ccc_fail((int)result, "cuStreamBeginCaptureToGraph") : status;
+    if (result)
+        return ccc_fail((int)result, "cuStreamBeginCaptureToGraph");
+    status = ccc_capture_info(stream, &ccc_as_capture(capture)->captured.id, NULL, NULL, NULL);
+    ccc_capture_begun(capture);  // after a failure the caller closes the capture, which ends it
+    return status;
 }
 
 // The kernels of a graph that is captured in a green context run with the resources of that one: the graph keeps it.
@@ -355,16 +352,13 @@ static int ccc_capture_ends(const ccc_handle *stream, ccc_handle *graph, uint64_
     const CUgraphNode *found;
     size_t capacity = *count;
     CCC_USE(stream);
-    int status = ccc_graph_enter(graph);
-    if (status)
-        return status;
+    CCC_ENTER(graph);
     CCC_EXCLUDE;
     status = ccc_capture_info(stream, NULL, &captured, &found, count);
     for (size_t i = 0; status == 0 && i < *count && i < capacity; i++) {
         nodes[i] = (uintptr_t)found[i];
         ccc_graph_found(graph, &nodes[i], 1);
     }
-    ccc_graph_leave(graph);
     return status;
 }
 
@@ -373,12 +367,9 @@ static int ccc_capture_continue(const ccc_handle *stream, ccc_handle *graph, uin
 {
     CUgraphNode last = (CUgraphNode)(uintptr_t)node;
     CCC_USE(stream);
-    int status = ccc_graph_enter_at(graph, &node, 1);
-    if (status)
-        return status;
+    CCC_ENTER_AT(graph, node);
     CUresult result = CCC_WITH_EDGE_DATA(cuStreamUpdateCaptureDependencies)(CCC_STRM(stream), &last, NULL, 1,
                                                                             CU_STREAM_SET_CAPTURE_DEPENDENCIES);
-    ccc_graph_leave(graph);
     return result ? ccc_fail((int)result, "cuStreamUpdateCaptureDependencies") : 0;
 }
 
