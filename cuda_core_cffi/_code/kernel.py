@@ -102,7 +102,6 @@ class Kernel(Handle):
         "_found_layout",
         "_known",
         "_library",
-        "_node_records",
         "_packer",
         "_packers",
         "_symbol",
@@ -112,7 +111,6 @@ class Kernel(Handle):
     _MADE_BY = "ObjectCode.get_kernel or Kernel.from_handle"
     # A dictionary takes 64 bytes even when it is empty: each is made when there is something to put into it.
     _attribute_cache: dict[tuple[int, int], int] | None
-    _node_records: dict[int, Any] | None  # what graphs know of nodes that run it, by the context
     _packers: dict[tuple[type, ...], Any] | None  # launch keeps them here, by the arguments' types
     _found_kinds: tuple[tuple[Kind, ...] | None] | None  # None: not asked yet
     _found_layout: tuple[tuple[ParamInfo, ...] | None] | None
@@ -225,7 +223,7 @@ class Kernel(Handle):
         else:
             self._known = known = library._kernels.get(symbol) or library._kernels.setdefault(symbol, KnownKernel())
         self._found_layout, self._found_kinds = known.layout, known.kinds
-        self._attribute_cache = self._packers = self._node_records = None
+        self._attribute_cache = self._packers = None
         self._packer = self._fast_packer = None
         return self
 

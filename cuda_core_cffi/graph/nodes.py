@@ -54,7 +54,7 @@ class KnownNode(GraphNode):
 
     def _record(self) -> Record:
         """Return what is known of the node, if only that nothing is."""
-        record: Record = check_member(self)._definition._state.record(self._handle) or Record()
+        record: Record = check_member(self)._definition._state.records.get(self._handle) or Record()
         return record
 
     def _set(self, found: Parameters[Any]) -> None:
@@ -132,23 +132,20 @@ class KernelNode(KnownNode):
         if kernel is not None and args is None:
             raise ValueError("another kernel needs its arguments: args=() if it takes none")
         runs = self.kernel if kernel is None else kernel
-        native = self._read()
+        shape = self.config if config is None else parameters.check_config(config)
         if args is None:
-            found = parameters.packed_call(runs, packed_arguments(native, runs))
+            target, _offsets, data = packed_arguments(self._read(), runs)
+            found = parameters.packed_call(shape, runs, target, data)
             found.operands["args"] = record.operands.get("args", [])
         else:
-            found = parameters.kernel_call(self.config if config is None else config, runs, args)
+            found = parameters.kernel_call(shape, runs, args)
         if config is None:
-            parameters.set_dimensions(found, native)
             found.attributes = NOTHING
             found.record.given = record.given
             found.operands["config"] = record.operands.get("config", [])
         else:
-            parameters.set_config(
-                found,
-                parameters.check_config(config),
-                record.before if record.given is not None else self._plain_attributes(),
-            )
+            before = record.before if record.given is not None else self._plain_attributes()
+            parameters.set_config(found, config, before)
         if kernel is None:
             found.operands["kernel"] = record.operands.get("kernel", [])
             found.record.library, found.record.symbol = record.library, record.symbol
@@ -343,8 +340,8 @@ class HostCallbackNode(KnownNode):
         return python_function(int(ffi.cast("uintptr_t", native.fn)), int(ffi.cast("uintptr_t", native.userData)))
 
 
-def packed_arguments(native: Any, kernel: Kernel) -> bytes:
-    """Return the arguments that a kernel node has, packed."""
+def packed_arguments(native: Any, kernel: Kernel) -> tuple[Any, Any, bytes]:
+    """Return a ``ccc_target *`` for a kernel, the offsets in it, and the arguments that a node has, packed."""
     layout = kernel._layout
     if layout is None:
         raise UnavailableError(
@@ -353,7 +350,9 @@ def packed_arguments(native: Any, kernel: Kernel) -> bytes:
     data = bytearray(max((offset + size for offset, size in layout), default=0))
     for index, (offset, size) in enumerate(layout):
         data[offset : offset + size] = ffi.buffer(ffi.cast("char *", native.kernelParams[index]), size)[:]
-    return bytes(data)
+    offsets = ffi.new("uint32_t[]", [offset for offset, _ in layout] or 1)
+    target = ffi.new("ccc_target *", (kernel._c_handle, len(data), offsets, len(layout)))
+    return target, offsets, bytes(data)
 
 
 for cls in (

@@ -25,6 +25,7 @@ from cuda_core_cffi._lifetime.table import new_table
 from cuda_core_cffi.typing import GraphConditionalType
 
 INVALID_VALUE: int = lib.CUDA_ERROR_INVALID_VALUE
+NONE: Mapping[Any, Any] = MappingProxyType({})
 USUAL_NODES = 256  # Python objects for nodes that are remembered before those are forgotten that are gone
 
 _make = object.__new__
@@ -56,15 +57,21 @@ class Record:
         Of a conditional node.
     """
 
-    operands: Mapping[str, Sequence[Operand]] = MappingProxyType({})
-    context: int = 0
-    library: Any = None
-    symbol: str | None = None
-    given: Mapping[str, Any] | None = None
-    before: Mapping[int, bytes] = MappingProxyType({})
-    condition: GraphCondition | None = None
-    kind: GraphConditionalType | None = None
-    has_else: bool = False
+    __slots__ = ("before", "condition", "context", "given", "has_else", "kind", "library", "operands", "symbol")
+
+    def __init__(
+        self,
+        operands: Mapping[str, Sequence[Operand]] = NONE,
+        library: Any = None,
+        symbol: str | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.operands, self.library, self.symbol, self.given = operands, library, symbol, given
+        self.context = 0
+        self.before: Mapping[int, bytes] = NONE
+        self.condition: GraphCondition | None = None
+        self.kind: GraphConditionalType | None = None
+        self.has_else = False
 
 
 class GraphState:
@@ -84,8 +91,7 @@ class GraphState:
         The Python objects for nodes, by handle: one for each node. Some are gone: a callback for each, or a
         ``WeakValueDictionary``, costs more than a node.
     records : MutableMapping of int to Record
-        What the nodes were given, by handle; or a function that returns it, with its arguments. Nodes that were given
-        the same share it: it is not changed. See :meth:`record`.
+        What the nodes were given, by handle, as far as it is known.
     keeps : dict of int to ccc_keep *
         What the graph keeps for the nodes, by handle; of those for which it keeps something.
     inner : dict of int to list of GraphState
@@ -116,19 +122,11 @@ class GraphState:
         self.root = root or self
         self.is_valid = True
         self.nodes: dict[int, weakref.ref[Any]] = {}
-        self.records: MutableMapping[int, Record | tuple[Any, ...]] = new_table()
+        self.records: MutableMapping[int, Record] = new_table()
         self.keeps: dict[int, Any] = {}
         self.inner: dict[int, list[GraphState]] = {}
         self.definition: weakref.ref[Any] | None = None
         self.capacity = USUAL_NODES
-
-    def record(self, node: int) -> Record | None:
-        """Return what a node was given, as far as it is known."""
-        record = self.records.get(node)
-        if isinstance(record, tuple):
-            made: Record = record[0](*record[1:])
-            return made
-        return record
 
     def find(self, node: int) -> Member | None:
         """Return the Python object for a node, or None."""
@@ -279,9 +277,9 @@ def new_node(definition: GraphHandle, state: GraphState, handle: int, cls: type[
     return fresh
 
 
-def node_class(kind: int, record: Any) -> Any:
+def node_class(kind: int, record: Record | None) -> Any:
     """Return the class for a node of the driver's type ``kind``, with what there is in ``GraphState.records``."""
-    if isinstance(record, Record) and record.kind is not None:
+    if record is not None and record.kind is not None:
         return conditional_classes[record.kind, record.has_else]
     return node_classes.get(kind, node_classes[None])
 

@@ -206,17 +206,10 @@ static int ccc_exec_launched(ccc_graph *executable, ccc_handle *stream)
 // The same as below for a caller who has a use of the stream.
 static int ccc_graph_launch_in(ccc_handle *executable, ccc_handle *stream)
 {
-    int status = ccc_graph_enter(executable);
-    if (status)
-        return status;
+    CCC_ENTER(executable);
     CCC_SUBMIT;
-    CUresult result = cuGraphLaunch(CCC_EXEC_OF(executable), CCC_STRM(stream));
-    if (!CCC_LIKELY(result == CUDA_SUCCESS))
-        status = ccc_fail((int)result, "cuGraphLaunch");
-    else if (ccc_graph_data(executable)->kept.keeps)
-        status = ccc_exec_launched(ccc_graph_data(executable), stream);
-    ccc_graph_leave(executable);
-    return status;
+    CCC_TRY(cuGraphLaunch, CCC_EXEC_OF(executable), CCC_STRM(stream));
+    return ccc_graph_data(executable)->kept.keeps ? ccc_exec_launched(ccc_graph_data(executable), stream) : 0;
 }
 
 static int ccc_graph_launch(ccc_handle *executable, ccc_handle *stream)
@@ -228,12 +221,9 @@ static int ccc_graph_launch(ccc_handle *executable, ccc_handle *stream)
 static int ccc_graph_upload(ccc_handle *executable, ccc_handle *stream)
 {
     CCC_USE(stream);
-    int status = ccc_graph_enter(executable);
-    if (status)
-        return status;
-    CUresult result = cuGraphUpload(CCC_EXEC_OF(executable), CCC_STRM(stream));
-    ccc_graph_leave(executable);
-    return result ? ccc_fail((int)result, "cuGraphUpload") : 0;
+    CCC_ENTER(executable);
+    CCC_TRY(cuGraphUpload, CCC_EXEC_OF(executable), CCC_STRM(stream));
+    return 0;
 }
 
 // Give an executable the parameters of another definition.
@@ -310,24 +300,17 @@ static int ccc_exec_set(ccc_handle *executable, ccc_handle *graph, uint64_t node
     return status;
 }
 
-static int ccc_exec_enable(ccc_handle *executable, ccc_handle *graph, uint64_t node, int enabled)
+// Whether a node of an executable does something: ask, or set it.
+static int ccc_exec_enabled(ccc_handle *executable, ccc_handle *graph, uint64_t node, unsigned int *enabled, int set)
 {
+    CUgraphNode target = (CUgraphNode)(uintptr_t)node;
     int status = ccc_exec_enter(executable, graph, node, NULL);
     if (status)
         return status;
-    CUresult result = cuGraphNodeSetEnabled(CCC_EXEC_OF(executable), (CUgraphNode)(uintptr_t)node, enabled != 0);
+    CUresult result = set ? cuGraphNodeSetEnabled(CCC_EXEC_OF(executable), target, *enabled)
+                          : cuGraphNodeGetEnabled(CCC_EXEC_OF(executable), target, enabled);
     ccc_exec_leave(executable, graph, NULL);
-    return result ? ccc_fail((int)result, "cuGraphNodeSetEnabled") : 0;
-}
-
-static int ccc_exec_enabled(ccc_handle *executable, ccc_handle *graph, uint64_t node, unsigned int *enabled)
-{
-    int status = ccc_exec_enter(executable, graph, node, NULL);
-    if (status)
-        return status;
-    CUresult result = cuGraphNodeGetEnabled(CCC_EXEC_OF(executable), (CUgraphNode)(uintptr_t)node, enabled);
-    ccc_exec_leave(executable, graph, NULL);
-    return result ? ccc_fail((int)result, "cuGraphNodeGetEnabled") : 0;
+    return result ? ccc_fail((int)result, set ? "cuGraphNodeSetEnabled" : "cuGraphNodeGetEnabled") : 0;
 }
 
 #endif
