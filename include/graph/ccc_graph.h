@@ -26,7 +26,6 @@ typedef struct ccc_graph {
     int shown;            // of a definition: others know a handle of it, so that the driver has to have all keeps
     int conditional;      // a root has conditional nodes, or is of other code, which may have added some
     atomic_int captured;  // of a graph that is captured here; unless it is 0, the driver destroys it
-    ccc_handle *next;     // of those that are being captured
 } ccc_graph;
 
 // The handle of a graph or an executable.
@@ -174,12 +173,17 @@ static void ccc_graph_leave_scoped(ccc_handle **handle) { ccc_graph_leave(*handl
 
 #define CCC_MOST_GRAPHS 3
 
+// Graphs that are used at once; there is a NULL behind the last.
+typedef struct ccc_graphs {
+    ccc_handle *handles[CCC_MOST_GRAPHS + 1];
+} ccc_graphs;
+
 // The roots of some graphs, in an order that every thread keeps to, and each once; returns how many.
-static size_t ccc_graph_roots(ccc_handle *const *handles, size_t count, ccc_handle **roots)
+static size_t ccc_graph_roots(ccc_handle *const *handles, ccc_handle **roots)
 {
     size_t found = 0;
-    for (size_t i = 0; i < count; i++) {
-        ccc_handle *root = ccc_graph_root(handles[i]);
+    for (; *handles; handles++) {
+        ccc_handle *root = ccc_graph_root(*handles);
         size_t at = found;
         while (at && roots[at - 1] > root)
             at--;
@@ -191,50 +195,46 @@ static size_t ccc_graph_roots(ccc_handle *const *handles, size_t count, ccc_hand
     return found;
 }
 
-static void ccc_graph_leave_all(ccc_handle *const *handles, size_t count)
+static void ccc_graph_leave_all(ccc_graphs **graphs)
 {
     ccc_handle *roots[CCC_MOST_GRAPHS];
-    size_t locked = ccc_graph_roots(handles, count, roots);
+    size_t locked = ccc_graph_roots((*graphs)->handles, roots);
     while (locked)
         ccc_graph_unlock(roots[--locked]);
-    for (size_t i = 0; i < count; i++)
-        ccc_graph_release(handles[i]);
+    for (ccc_handle **handle = (*graphs)->handles; *handle; handle++)
+        ccc_graph_release(*handle);
 }
 
-// Enter up to CCC_MOST_GRAPHS at once.
-static int ccc_graph_enter_all(ccc_handle *const *handles, size_t count)
+static int ccc_graph_enter_all(ccc_graphs *graphs)
 {
-    ccc_handle *roots[CCC_MOST_GRAPHS];
-    for (size_t i = 0; i < count; i++)
+    ccc_handle *const *handles = graphs->handles, *roots[CCC_MOST_GRAPHS];
+    for (size_t i = 0; handles[i]; i++)
         if (ccc_graph_acquire(handles[i]) == NULL) {
             while (i)
                 ccc_graph_release(handles[--i]);
             return CCC_CLOSED;
         }
-    size_t locked = ccc_graph_roots(handles, count, roots);
+    size_t locked = ccc_graph_roots(handles, roots);
     for (size_t i = 0; ccc_graph_locks() && i < locked; i++) {
         pthread_mutex_lock(&ccc_graph_data(roots[i])->lock);
         ccc_graph_data(roots[i])->excludes = 0;
     }
     ccc_graph_data(roots[0])->excludes = ccc_exclude();  // after all the locks of graphs
     int status = 0;
-    for (size_t i = 0; status == 0 && i < count; i++)
+    for (size_t i = 0; status == 0 && handles[i]; i++)
         status = ccc_graph_check(handles[i], NULL, 0);
     if (status)
-        ccc_graph_leave_all(handles, count);
+        ccc_graph_leave_all(&graphs);
     return status;
 }
 
-// Enter two. The second may be NULL.
-static int ccc_graph_enter_both(ccc_handle *one, ccc_handle *other)
-{
-    return ccc_graph_enter_all((ccc_handle *[]){one, other}, other ? 2 : 1);
-}
-
-static void ccc_graph_leave_both(ccc_handle *one, ccc_handle *other)
-{
-    ccc_graph_leave_all((ccc_handle *[]){one, other}, other ? 2 : 1);
-}
+// Enter two or three graphs, of which the last may be NULL, as CCC_ENTER_OR does one.
+#define CCC_ENTER_ALL_OR(otherwise, ...) \
+    ccc_graphs graphs_ = {{__VA_ARGS__}}; \
+    int status = ccc_graph_enter_all(&graphs_); \
+    if (status) \
+        return otherwise; \
+    __attribute__((cleanup(ccc_graph_leave_all))) ccc_graphs *const ccc_entered_ = &graphs_
 
 static ccc_handle *ccc_graph_create(void)
 {

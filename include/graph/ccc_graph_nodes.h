@@ -220,9 +220,7 @@ static ccc_added ccc_graph_add_to(ccc_handle *handle, const uint64_t *before, si
 static ccc_added ccc_graph_add(ccc_handle *graph, const uint64_t *before, size_t count, CUgraphNodeParams *params,
                                ccc_attributes *attributes, ccc_handle *child, ccc_keep *keep)
 {
-    int status = ccc_graph_enter_both(graph, child);
-    if (status)
-        return ccc_not_added(status, keep);
+    CCC_ENTER_ALL_OR(ccc_not_added(status, keep), graph, child);
     ccc_kept *copy;
     status = ccc_graph_embed(graph, child, &copy);
     ccc_added added =
@@ -231,7 +229,6 @@ static ccc_added ccc_graph_add(ccc_handle *graph, const uint64_t *before, size_t
         ccc_graph_embedded(graph, added.node, copy);
     if (child && ccc_root_data(child)->conditional)
         ccc_root_data(graph)->conditional = 1;
-    ccc_graph_leave_both(graph, child);
     return added;
 }
 
@@ -293,11 +290,7 @@ static int ccc_graph_set(ccc_handle *graph, uint64_t node, CUgraphNodeParams *pa
 {
     ccc_kept *copy = NULL;
     CUgraphNode target = (CUgraphNode)(uintptr_t)node;
-    int status = ccc_graph_enter_both(graph, child);
-    if (status) {
-        ccc_keep_finish(keep);
-        return status;
-    }
+    CCC_ENTER_ALL_OR((ccc_keep_finish(keep), status), graph, child);
     ccc_map *gone = &ccc_root_data(graph)->gone;
     if ((status = ccc_graph_check(graph, &node, 1)) || (child && (status = ccc_map_reserve(gone, count))) ||
         (status = ccc_graph_complete(params, keep)) || (status = ccc_graph_embed(graph, child, &copy))) {
@@ -319,7 +312,6 @@ static int ccc_graph_set(ccc_handle *graph, uint64_t node, CUgraphNodeParams *pa
         ccc_graph_drop(graph, node, inner, count);
     }
     ccc_graph_embedded(graph, status ? 0 : node, copy);
-    ccc_graph_leave_both(graph, child);
     return status;
 }
 
