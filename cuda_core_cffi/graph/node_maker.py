@@ -37,7 +37,6 @@ from cuda_core_cffi.typing import GraphConditionalType, GraphMemoryType
 
 if TYPE_CHECKING:
     from cuda_core_cffi._arrays.strided_memory_view import StridedMemoryView
-    from cuda_core_cffi.graph.conditional_nodes import IfElseNode, IfNode, SwitchNode, WhileNode
     from cuda_core_cffi.graph.memory_nodes import AllocNode, BatchMemOpNode, FreeNode, MemcpyNode, MemsetNode
     from cuda_core_cffi.graph.nodes import (
         ChildGraphNode,
@@ -45,7 +44,11 @@ if TYPE_CHECKING:
         EventRecordNode,
         EventWaitNode,
         HostCallbackNode,
+        IfElseNode,
+        IfNode,
         KernelNode,
+        SwitchNode,
+        WhileNode,
     )
     from cuda_core_cffi.texture import ArrayRegion, OpaqueArray
 
@@ -179,8 +182,7 @@ class NodeMaker:
         FreeNode
             The node.
         """
-        place = self._place()
-        return add_node(*place, parameters.deallocation(dptr))
+        return add_node(*self._place(), parameters.deallocation(dptr))
 
     def memset(
         self, dst: Buffer | int, value: Any, width: int, height: int = 1, pitch: int = 0, *, dst_owner: Any = None
@@ -212,8 +214,7 @@ class NodeMaker:
         ValueError
             If a buffer is too small, rows overlap, or ``dst_owner`` is given with a buffer.
         """
-        place = self._place()
-        return add_node(*place, parameters.set_memory(dst, value, width, height, pitch, dst_owner))
+        return add_node(*self._place(), parameters.set_memory(dst, value, width, height, pitch, dst_owner))
 
     def memcpy(
         self,
@@ -253,8 +254,7 @@ class NodeMaker:
         RuntimeError
             If an operand is closed.
         """
-        place = self._place()
-        return add_node(*place, copies.copy(dst, src, size, dst_owner, src_owner))
+        return add_node(*self._place(), copies.copy(dst, src, size, dst_owner, src_owner))
 
     def batch_mem_op(self, operations: Sequence[MemoryOperation]) -> BatchMemOpNode:
         """Add a node that writes values to memory and waits for them, one after the other.
@@ -275,8 +275,7 @@ class NodeMaker:
         TypeError, OverflowError, ValueError, UnavailableError
             As for :func:`~cuda_core_cffi.utils.batch_mem_op`.
         """
-        place = self._place()
-        return add_node(*place, parameters.batch_mem_op(operations))
+        return add_node(*self._place(), parameters.batch_mem_op(operations))
 
     def embed(self, child: Any) -> ChildGraphNode:
         """Add a node that runs a graph.
@@ -319,8 +318,7 @@ class NodeMaker:
         EventRecordNode
             The node.
         """
-        place = self._place()
-        node: EventRecordNode = add_node(*place, parameters.event(EVENT_RECORD, event))
+        node: EventRecordNode = add_node(*self._place(), parameters.event(EVENT_RECORD, event))
         return node
 
     def wait(self, event: Event) -> EventWaitNode:
@@ -336,8 +334,7 @@ class NodeMaker:
         EventWaitNode
             The node.
         """
-        place = self._place()
-        node: EventWaitNode = add_node(*place, parameters.event(WAIT_EVENT, event))
+        node: EventWaitNode = add_node(*self._place(), parameters.event(WAIT_EVENT, event))
         return node
 
     def callback(self, fn: Any, *, user_data: Any = None) -> HostCallbackNode:
@@ -369,8 +366,7 @@ class NodeMaker:
         The function runs in a thread of the driver's and must not call the driver, nor wait for a thread that does. A
         graph keeps what a Python callable refers to; if that includes the graph itself, neither is ever freed.
         """
-        place = self._place()
-        return add_node(*place, parameters.host_call(fn, user_data))
+        return add_node(*self._place(), parameters.host_call(fn, user_data))
 
     def if_then(self, condition: GraphCondition) -> IfNode:
         """Add a node that runs its body if a condition is not 0.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -26,6 +26,7 @@ from cuda_core_cffi.typing import GraphConditionalType
 
 INVALID_VALUE: int = lib.CUDA_ERROR_INVALID_VALUE
 NONE: Mapping[Any, Any] = MappingProxyType({})
+USUAL_COUNT = 32  # elements of arrays that a helper fills at first
 USUAL_NODES = 256  # Python objects for nodes that are remembered before those are forgotten that are gone
 
 _make = object.__new__
@@ -293,6 +294,19 @@ def definition_of(outer: GraphHandle, state: GraphState) -> Any:
             found._outer, found._state = outer, state
             state.definition = weakref.ref(found)
         return found
+
+
+def listed(item: Handle, call: Callable[..., int], *types: str) -> list[list[int]]:
+    """Return what a helper puts into arrays of these types, whose last argument is their capacity, then the count."""
+    capacity = USUAL_COUNT
+    while True:
+        arrays, count = [ffi.new(f"{ctype}[]", capacity) for ctype in types], ffi.new("size_t *", capacity)
+        status = call(*arrays, count)
+        if status:
+            raise item._failure(status)
+        if count[0] <= capacity:
+            return [list(array[0 : count[0]]) for array in arrays]
+        capacity = count[0]
 
 
 def read(definition: GraphHandle, node: int, kind: int, ctype: str) -> Any:
