@@ -470,7 +470,7 @@ def add_launch(
     operands = {"kernel": (Operand(_identity(c_handle), (c_handle,)),)}
     if c_handles:
         operands["args"] = (Operand(0, tuple(c_handles)),)  # the driver has the addresses
-    record = Record(operands, library=kernel._library, symbol=kernel._symbol, given={})
+    record = Record(operands, kernel._library, kernel._symbol, {})
     node: KernelNode = enter(definition, added, KERNEL, record, kernel, *args)
     return node
 

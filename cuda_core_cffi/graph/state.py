@@ -58,7 +58,11 @@ class Record:
         Of a conditional node.
     """
 
-    __slots__ = ("before", "condition", "context", "given", "has_else", "kind", "library", "operands", "symbol")
+    context: int = 0
+    before: Mapping[int, bytes] = NONE
+    condition: GraphCondition | None = None
+    kind: GraphConditionalType | None = None
+    has_else: bool = False
 
     def __init__(
         self,
@@ -68,11 +72,6 @@ class Record:
         given: Mapping[str, Any] | None = None,
     ) -> None:
         self.operands, self.library, self.symbol, self.given = operands, library, symbol, given
-        self.context = 0
-        self.before: Mapping[int, bytes] = NONE
-        self.condition: GraphCondition | None = None
-        self.kind: GraphConditionalType | None = None
-        self.has_else = False
 
 
 class GraphState:
