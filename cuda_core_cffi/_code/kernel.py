@@ -92,7 +92,6 @@ class Kernel(Handle):
         "_fast_packer",
         "_known",
         "_library",
-        "_node_records",
         "_packer",
         "_packers",
         "_symbol",
@@ -102,7 +101,6 @@ class Kernel(Handle):
     _MADE_BY = "ObjectCode.get_kernel or Kernel.from_handle"
     # A dictionary takes 64 bytes even when it is empty: each is made when there is something to put into it.
     _attribute_cache: dict[tuple[int, int], int] | None
-    _node_records: dict[int, Any] | None  # what graphs know of nodes that run it, by the context
     _packers: dict[tuple[type, ...], Any] | None  # launch keeps them here, by the arguments' types
     _known: KnownKernel
     _library: Library | None
@@ -212,7 +210,7 @@ class Kernel(Handle):
             self._known = KnownKernel()
         else:
             self._known = library._kernels.get(symbol) or library._kernels.setdefault(symbol, KnownKernel())
-        self._attribute_cache = self._packers = self._node_records = None
+        self._attribute_cache = self._packers = None
         self._packer = self._fast_packer = None
         return self
 

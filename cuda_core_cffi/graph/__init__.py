@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from cuda_core_cffi._launching.graph_condition import GraphCondition
 from cuda_core_cffi.graph.builder import GraphBuilder
-from cuda_core_cffi.graph.conditional_nodes import ConditionalNode, IfElseNode, IfNode, SwitchNode, WhileNode
 from cuda_core_cffi.graph.definition import GraphDefinition
 from cuda_core_cffi.graph.edges import AdjacencySetProxy
 from cuda_core_cffi.graph.executable import Graph
@@ -14,11 +13,16 @@ from cuda_core_cffi.graph.memory_nodes import AllocNode, BatchMemOpNode, FreeNod
 from cuda_core_cffi.graph.node import GraphNode
 from cuda_core_cffi.graph.nodes import (
     ChildGraphNode,
+    ConditionalNode,
     EmptyNode,
     EventRecordNode,
     EventWaitNode,
     HostCallbackNode,
+    IfElseNode,
+    IfNode,
     KernelNode,
+    SwitchNode,
+    WhileNode,
 )
 from cuda_core_cffi.graph.options import GraphCompleteOptions, GraphDebugPrintOptions
 from cuda_core_cffi.graph.views import (

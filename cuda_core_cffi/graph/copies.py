@@ -54,7 +54,7 @@ def copy(dst: Any, src: Any, size: Any, dst_owner: Any, src_owner: Any) -> Param
         raise RuntimeError("an operand of the copy was closed meanwhile")
     if status:
         raise last_failure()
-    found.operands = {"dst": (target,), "src": (source,)}
+    found.operands.update(dst=(target,), src=(source,))
     return found
 
 
@@ -69,7 +69,7 @@ def copy_bytes(target: Operand, source: Operand, size: int) -> Parameters[Memcpy
         place_memory(side, place)
     if lib.ccc_graph_copy_params(found.native, box, on_device(target, source)):
         raise last_failure()
-    found.operands = {"dst": (target,), "src": (source,)}
+    found.operands.update(dst=(target,), src=(source,))
     return found
 
 

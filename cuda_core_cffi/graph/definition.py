@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from cuda_core_cffi._core import calls, typed_handles
@@ -21,13 +22,12 @@ from cuda_core_cffi.graph.executable import Graph, instantiate
 from cuda_core_cffi.graph.node import GraphNode
 from cuda_core_cffi.graph.node_maker import NodeMaker
 from cuda_core_cffi.graph.options import GraphCompleteOptions, GraphDebugPrintOptions, debug_flags
-from cuda_core_cffi.graph.state import GraphHandle, GraphState, changing, copy_records, node_of, twins_of
+from cuda_core_cffi.graph.state import GraphHandle, GraphState, changing, copy_records, listed, node_of, twins_of
 
 if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
     from cuda_core_cffi.graph.nodes import EmptyNode
 
-USUAL_SIZE = 64  # nodes or edges that are asked for at first
 LARGEST_CONDITION = 2**32 - 1
 
 _create = lib.ccc_graph_create
@@ -266,30 +266,14 @@ class GraphDefinition(NodeMaker, GraphHandle):
     def _nodes(self) -> list[tuple[int, int]]:
         """Return handle and type of all nodes, in the order of the driver."""
         self._place()
-        capacity = USUAL_SIZE
-        while True:
-            handles, kinds = ffi.new("uint64_t[]", capacity), ffi.new("int[]", capacity)
-            count = ffi.new("size_t *", capacity)
-            status = lib.ccc_graph_nodes(self._c_handle, handles, kinds, count)
-            if status:
-                raise self._failure(status)
-            if count[0] <= capacity:
-                return list(zip(handles[0 : count[0]], kinds[0 : count[0]]))
-            capacity = count[0]
+        handles, kinds = listed(self, partial(lib.ccc_graph_nodes, self._c_handle), "uint64_t", "int")
+        return list(zip(handles, kinds, strict=True))
 
     def _edges(self) -> list[tuple[int, int]]:
         """Return the handles of all pairs of nodes with an edge."""
         self._place()
-        capacity = USUAL_SIZE
-        while True:
-            before, after = ffi.new("uint64_t[]", capacity), ffi.new("uint64_t[]", capacity)
-            count = ffi.new("size_t *", capacity)
-            status = lib.ccc_graph_edges(self._c_handle, before, after, count)
-            if status:
-                raise self._failure(status)
-            if count[0] <= capacity:
-                return list(zip(before[0 : count[0]], after[0 : count[0]]))
-            capacity = count[0]
+        before, after = listed(self, partial(lib.ccc_graph_edges, self._c_handle), "uint64_t", "uint64_t")
+        return list(zip(before, after, strict=True))
 
     @property
     def _has_memory_nodes(self) -> bool:

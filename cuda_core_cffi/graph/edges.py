@@ -5,18 +5,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, MutableSet, Set
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._core.copying import Uncopyable
-from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi.graph.state import Member, changing, check_member, invalid_edge, node_of
+from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi.graph.state import Member, changing, check_member, invalid_edge, listed, node_of
 
 if TYPE_CHECKING:
     from cuda_core_cffi.graph.node import GraphNode
-
-USUAL_DEGREE = 16  # neighbours that are asked for at first
-
-_neighbours = lib.ccc_graph_neighbours
 
 
 class AdjacencySetProxy(Uncopyable, MutableSet["GraphNode"]):
@@ -179,13 +176,9 @@ class AdjacencySetProxy(Uncopyable, MutableSet["GraphNode"]):
         check_member(self._node)
         if not self._node._handle:
             return []
-        capacity = USUAL_DEGREE
-        while True:
-            handles, count = ffi.new("uint64_t[]", capacity), ffi.new("size_t *", capacity)
-            self._raise(_neighbours(self._c_handle, self._node._handle, self._is_fwd, handles, count))
-            if count[0] <= capacity:
-                return list(handles[0 : count[0]])
-            capacity = count[0]
+        ask = partial(lib.ccc_graph_neighbours, self._c_handle, self._node._handle, self._is_fwd)
+        (handles,) = listed(self._node._definition, ask, "uint64_t")
+        return handles
 
     @property
     def _c_handle(self) -> Any:

@@ -14,7 +14,7 @@ from cuda_core_cffi._memory.mem_op import MemoryOperation, read_operations
 from cuda_core_cffi._memory.operands import operand
 from cuda_core_cffi._memory.stream_values import fill_pattern
 from cuda_core_cffi.graph import copies, parameters
-from cuda_core_cffi.graph.nodes import KnownNode
+from cuda_core_cffi.graph.nodes import Field, KnownNode
 from cuda_core_cffi.graph.state import Record, check_member, node_classes
 from cuda_core_cffi.typing import GraphMemoryType
 
@@ -69,35 +69,12 @@ class MemsetNode(KnownNode):
         parameters.set_region(found, target, pattern, element, across, rows, native.pitch if pitch is None else pitch)
         self._set(found)
 
-    @property
-    def dptr(self) -> int:
-        """The address."""
-        return int(self._read().dst)
-
-    @property
-    def value(self) -> int:
-        """The element that is repeated, as an integer."""
-        return int(self._read().value)
-
-    @property
-    def element_size(self) -> int:
-        """Bytes in an element: 1, 2 or 4."""
-        return int(self._read().elementSize)
-
-    @property
-    def width(self) -> int:
-        """Elements in a row."""
-        return int(self._read().width)
-
-    @property
-    def height(self) -> int:
-        """Rows."""
-        return int(self._read().height)
-
-    @property
-    def pitch(self) -> int:
-        """Bytes from one row to the next; of no meaning for one row."""
-        return int(self._read().pitch)
+    dptr = Field("dst", "The address.")
+    value = Field("value", "The element that is repeated, as an integer.")
+    element_size = Field("elementSize", "Bytes in an element: 1, 2 or 4.")
+    width = Field("width", "Elements in a row.")
+    height = Field("height", "Rows.")
+    pitch = Field("pitch", "Bytes from one row to the next; of no meaning for one row.")
 
 
 class MemcpyNode(KnownNode):
@@ -213,15 +190,8 @@ class AllocNode(KnownNode):
         native = self._read()
         return f"dptr={native.dptr:#x} size={native.bytesize}"
 
-    @property
-    def dptr(self) -> int:
-        """The address of the memory, the same in every run."""
-        return int(self._read().dptr)
-
-    @property
-    def bytesize(self) -> int:
-        """Bytes."""
-        return int(self._read().bytesize)
+    dptr = Field("dptr", "The address of the memory, the same in every run.")
+    bytesize = Field("bytesize", "Bytes.")
 
     @property
     def device_id(self) -> int:

@@ -5,25 +5,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._code.kernel import Kernel
+from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._launching.bindless import Bindless
 from cuda_core_cffi._launching.config import LaunchConfig
 from cuda_core_cffi._launching.graph_condition import GraphCondition
-from cuda_core_cffi._lifetime.references import flush_releases
+from cuda_core_cffi._lifetime.references import Operand, flush_after_sync, flush_releases
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._memory.mem_op import MemoryOperation
 from cuda_core_cffi._streams.event import Event
 from cuda_core_cffi.graph import copies, parameters
 from cuda_core_cffi.graph.allocated import allocated
-from cuda_core_cffi.graph.direct import add_copy, add_empty, add_event, add_fill, add_host_call
-from cuda_core_cffi.graph.launches import add_launch
 from cuda_core_cffi.graph.parameters import NodeType, Parameters, attributes_before
 from cuda_core_cffi.graph.state import (
     GraphHandle,
     GraphState,
+    Record,
     changing,
     check_member,
     copy_records,
@@ -37,7 +37,6 @@ from cuda_core_cffi.typing import GraphConditionalType, GraphMemoryType
 
 if TYPE_CHECKING:
     from cuda_core_cffi._arrays.strided_memory_view import StridedMemoryView
-    from cuda_core_cffi.graph.conditional_nodes import IfElseNode, IfNode, SwitchNode, WhileNode
     from cuda_core_cffi.graph.memory_nodes import AllocNode, BatchMemOpNode, FreeNode, MemcpyNode, MemsetNode
     from cuda_core_cffi.graph.nodes import (
         ChildGraphNode,
@@ -45,17 +44,25 @@ if TYPE_CHECKING:
         EventRecordNode,
         EventWaitNode,
         HostCallbackNode,
+        IfElseNode,
+        IfNode,
         KernelNode,
+        SwitchNode,
+        WhileNode,
     )
     from cuda_core_cffi.texture import ArrayRegion, OpaqueArray
 
-# Where the parameters of a node have its context.
 CONDITIONAL: int = lib.CU_GRAPH_NODE_TYPE_CONDITIONAL
 EMPTY: int = lib.CU_GRAPH_NODE_TYPE_EMPTY
+KERNEL: int = lib.CU_GRAPH_NODE_TYPE_KERNEL
 EVENT_RECORD: int = lib.CU_GRAPH_NODE_TYPE_EVENT_RECORD
 WAIT_EVENT: int = lib.CU_GRAPH_NODE_TYPE_WAIT_EVENT
+UNCHECKED: int = lib.CCC_UNCHECKED
 
 _add = lib.ccc_graph_add
+_add_launch = lib.ccc_graph_add_launch
+_identity = lib.ccc_identity
+_pack = calls.pack
 _releases_pending = lib.ccc_releases_pending
 
 
@@ -97,7 +104,7 @@ class NodeMaker:
         definition, before = self._place()
         node = add_launch(definition, before, config, kernel, args)
         if node is None:
-            return add_node((definition, before), parameters.kernel_call(config, kernel, args))
+            return add_node(definition, before, parameters.kernel_call(config, kernel, args))
         return node
 
     def join(self, *nodes: Any) -> EmptyNode:
@@ -122,8 +129,7 @@ class NodeMaker:
                 if node._handle:
                     handles[node._handle] = None
             before = tuple(handles)
-        node = add_empty(definition, before)
-        return add_node((definition, before), Parameters(EMPTY)) if node is None else node
+        return add_node(definition, before, Parameters(EMPTY))
 
     def allocate(
         self,
@@ -158,7 +164,7 @@ class NodeMaker:
         """
         definition, before = self._place()
         found = parameters.allocation(size, device, memory_type, peer_access)
-        node = add_node((definition, before), found)
+        node = add_node(definition, before, found)
         native = found.native.alloc
         allocated.add(definition._state.root, int(native.dptr), int(native.bytesize))
         return node
@@ -176,8 +182,7 @@ class NodeMaker:
         FreeNode
             The node.
         """
-        place = self._place()
-        return add_node(place, parameters.deallocation(dptr))
+        return add_node(*self._place(), parameters.deallocation(dptr))
 
     def memset(
         self, dst: Buffer | int, value: Any, width: int, height: int = 1, pitch: int = 0, *, dst_owner: Any = None
@@ -209,13 +214,7 @@ class NodeMaker:
         ValueError
             If a buffer is too small, rows overlap, or ``dst_owner`` is given with a buffer.
         """
-        place = self._place()
-        node = None
-        if type(height) is type(pitch) is int and height == 1 and pitch == 0 and dst_owner is None:
-            node = add_fill(*place, dst, value, width)
-        if node is None:
-            return add_node(place, parameters.set_memory(dst, value, width, height, pitch, dst_owner))
-        return node
+        return add_node(*self._place(), parameters.set_memory(dst, value, width, height, pitch, dst_owner))
 
     def memcpy(
         self,
@@ -255,9 +254,7 @@ class NodeMaker:
         RuntimeError
             If an operand is closed.
         """
-        place = self._place()
-        node = add_copy(*place, dst, src, size) if dst_owner is src_owner is None else None
-        return add_node(place, copies.copy(dst, src, size, dst_owner, src_owner)) if node is None else node
+        return add_node(*self._place(), copies.copy(dst, src, size, dst_owner, src_owner))
 
     def batch_mem_op(self, operations: Sequence[MemoryOperation]) -> BatchMemOpNode:
         """Add a node that writes values to memory and waits for them, one after the other.
@@ -278,8 +275,7 @@ class NodeMaker:
         TypeError, OverflowError, ValueError, UnavailableError
             As for :func:`~cuda_core_cffi.utils.batch_mem_op`.
         """
-        place = self._place()
-        return add_node(place, parameters.batch_mem_op(operations))
+        return add_node(*self._place(), parameters.batch_mem_op(operations))
 
     def embed(self, child: Any) -> ChildGraphNode:
         """Add a node that runs a graph.
@@ -304,7 +300,7 @@ class NodeMaker:
         definition, before = self._place()
         found = child_graph(definition, child)
         with changing():
-            node = add_node((definition, before), found)
+            node = add_node(definition, before, found)
             copy = definition_of(definition, inner_state(definition, node._handle))
             copy_records(child, copy, twins_of(copy))
         return node
@@ -322,9 +318,8 @@ class NodeMaker:
         EventRecordNode
             The node.
         """
-        place = self._place()
-        node: EventRecordNode | None = add_event(*place, EVENT_RECORD, event)
-        return add_node(place, parameters.event(EVENT_RECORD, event)) if node is None else node
+        node: EventRecordNode = add_node(*self._place(), parameters.event(EVENT_RECORD, event))
+        return node
 
     def wait(self, event: Event) -> EventWaitNode:
         """Add a node that waits for an event.
@@ -339,9 +334,8 @@ class NodeMaker:
         EventWaitNode
             The node.
         """
-        place = self._place()
-        node: EventWaitNode | None = add_event(*place, WAIT_EVENT, event)
-        return add_node(place, parameters.event(WAIT_EVENT, event)) if node is None else node
+        node: EventWaitNode = add_node(*self._place(), parameters.event(WAIT_EVENT, event))
+        return node
 
     def callback(self, fn: Any, *, user_data: Any = None) -> HostCallbackNode:
         """Add a node that calls a function on the host.
@@ -372,9 +366,7 @@ class NodeMaker:
         The function runs in a thread of the driver's and must not call the driver, nor wait for a thread that does. A
         graph keeps what a Python callable refers to; if that includes the graph itself, neither is ever freed.
         """
-        place = self._place()
-        node = add_host_call(*place, fn, user_data)
-        return add_node(place, parameters.host_call(fn, user_data)) if node is None else node
+        return add_node(*self._place(), parameters.host_call(fn, user_data))
 
     def if_then(self, condition: GraphCondition) -> IfNode:
         """Add a node that runs its body if a condition is not 0.
@@ -445,39 +437,74 @@ class NodeMaker:
     def _add_conditional(self, condition: GraphCondition, kind: GraphConditionalType, count: int) -> Any:
         definition, before = self._place()
         found = parameters.conditional(definition._state.root, condition, kind, count)
-        return add_node((definition, before), found)
+        with changing():  # until its inner graphs are known
+            return add_node(definition, before, found)
 
 
-def add_node(place: tuple[Any, tuple[int, ...]], found: Parameters[NodeType]) -> NodeType:
-    """Add a node and return the object for it."""
-    definition, before = place
-    with changing() if found.native.type == CONDITIONAL else nullcontext():  # until its inner graphs are known
-        return enter_node(definition, before, found)
+def add_launch(
+    definition: Any, before: tuple[int, ...], config: Any, kernel: Any, args: tuple[Any, ...]
+) -> KernelNode | None:
+    """Add a node that runs a kernel, as a launch would, in one call of C. Large graphs are made of such nodes.
+
+    What is less usual, first of all the first node of a kernel, is left to :func:`parameters.kernel_call`: then this
+    returns None.
+    """
+    try:
+        native, packer = config._native_cache, kernel._packer  # kept to the end of this call
+    except AttributeError:  # no kernel, or no configuration
+        return None
+    data = None if packer is None or native is None or len(before) > 1 else _pack(packer.fast, args)
+    if data is None:
+        return None
+    c_handles = []
+    for arg in args:
+        if isinstance(arg, (Bindless, Buffer)):
+            if arg._needs_python:
+                return None
+            c_handles.append(arg._c_handle)
+    previous = before[0] if before else 0
+    added = _add_launch(definition._c_handle, previous, packer.target, native, data, c_handles, len(c_handles))
+    if added.status == UNCHECKED:
+        return None
+    c_handle = kernel._c_handle
+    operands = {"kernel": (Operand(_identity(c_handle), (c_handle,)),)}
+    if c_handles:
+        operands["args"] = (Operand(0, tuple(c_handles)),)  # the driver has the addresses
+    record = Record(operands, kernel._library, kernel._symbol, {})
+    node: KernelNode = enter(definition, added, KERNEL, record, kernel, *args)
+    return node
 
 
-def enter_node(definition: Any, before: tuple[int, ...], found: Parameters[NodeType]) -> NodeType:
-    """Add a node, remember what it was given, and return the object for it."""
-    native, record = found.native, found.record
+def add_node(definition: Any, before: tuple[int, ...], found: Parameters[NodeType]) -> NodeType:
+    """Add a node of any type and return the object for it."""
+    native, state = found.native, definition._state
     added = _add(definition._c_handle, before, len(before), native, found.attributes, found.child, found.keep())
+    handle = added.node
+    if handle and found.attributes:
+        found.record.before = attributes_before(found, {})
+    if handle and native.type == CONDITIONAL:
+        part = native.conditional
+        inner = [int(ffi.cast("uintptr_t", part.phGraph_out[index])) for index in range(part.size)]
+        state.inner[handle] = [GraphState(graph, state.root, handle) for graph in inner]
+    node: NodeType = enter(definition, added, native.type, found.record)
+    return node
+
+
+def enter(definition: GraphHandle, added: Any, kind: int, record: Record, *others: object) -> Any:
+    """Remember what a node was given that C has added, and return the object for it; raise if it has not."""
     if _releases_pending():
         flush_releases()
     handle = added.node
     if not handle:
-        raise definition._failure(added.status)
-    kind = native.type
+        raise definition._failure(added.status, *others)
+    state, keep = definition._state, added.keep
     record.context = added.context
-    if found.attributes:
-        record.before = attributes_before(found, {})
-    state: GraphState = definition._state
-    if kind == CONDITIONAL:
-        part = native.conditional
-        handles = [int(ffi.cast("uintptr_t", part.phGraph_out[index])) for index in range(part.size)]
-        state.inner[handle] = [GraphState(inner, state.root, handle) for inner in handles]
     state.records[handle] = record
-    if added.keep:
-        state.keeps[handle] = added.keep
-    node: NodeType = new_node(definition, state, handle, node_class(kind, record))
-    return node
+    if keep:
+        if not state.keeps:
+            flush_after_sync()
+        state.keeps[handle] = keep
+    return new_node(definition, state, handle, node_class(kind, record))
 
 
 def child_graph(definition: Any, child: Any) -> Parameters[ChildGraphNode]:

@@ -8,12 +8,13 @@ What a node does is read from the driver. Only what the driver does not tell com
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Never, NoReturn
 
 from cuda_core_cffi._code.kernel import Kernel
 from cuda_core_cffi._core.errors import UnavailableError
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._launching.config import LaunchConfig
+from cuda_core_cffi._launching.graph_condition import GraphCondition
 from cuda_core_cffi._lifetime.references import NOTHING, flush_releases
 from cuda_core_cffi._streams.callbacks import python_function
 from cuda_core_cffi._streams.event import Event
@@ -26,6 +27,7 @@ from cuda_core_cffi.graph.state import (
     Record,
     changing,
     check_member,
+    conditional_classes,
     copy_records,
     definition_of,
     inner_state,
@@ -33,9 +35,26 @@ from cuda_core_cffi.graph.state import (
     read,
     twins_of,
 )
+from cuda_core_cffi.typing import GraphConditionalType
 
 if TYPE_CHECKING:
     from cuda_core_cffi.graph.definition import GraphDefinition
+
+
+class Field:
+    """A number among the parameters of a node, as the driver names it."""
+
+    def __init__(self, name: str, doc: str) -> None:
+        self._name = name
+        self.__doc__ = doc
+
+    def __get__(self, node: Any, owner: type | None = None) -> int:
+        if node is None:
+            return self  # type: ignore[return-value]  # on the class, the descriptor itself
+        return int(getattr(node._read(), self._name))
+
+    def __set__(self, node: Any, value: Never) -> NoReturn:
+        raise AttributeError(f"this attribute of a {type(node).__name__} cannot be assigned")
 
 
 class KnownNode(GraphNode):
@@ -54,7 +73,7 @@ class KnownNode(GraphNode):
 
     def _record(self) -> Record:
         """Return what is known of the node, if only that nothing is."""
-        record: Record = check_member(self)._definition._state.record(self._handle) or Record()
+        record: Record = check_member(self)._definition._state.records.get(self._handle) or Record()
         return record
 
     def _set(self, found: Parameters[Any]) -> None:
@@ -132,23 +151,20 @@ class KernelNode(KnownNode):
         if kernel is not None and args is None:
             raise ValueError("another kernel needs its arguments: args=() if it takes none")
         runs = self.kernel if kernel is None else kernel
-        native = self._read()
+        shape = self.config if config is None else parameters.check_config(config)
         if args is None:
-            found = parameters.packed_call(runs, packed_arguments(native, runs))
+            target, _offsets, data = packed_arguments(self._read(), runs)
+            found = parameters.packed_call(shape, runs, target, data)
             found.operands["args"] = record.operands.get("args", [])
         else:
-            found = parameters.kernel_call(self.config if config is None else config, runs, args)
+            found = parameters.kernel_call(shape, runs, args)
         if config is None:
-            parameters.set_dimensions(found, native)
             found.attributes = NOTHING
             found.record.given = record.given
             found.operands["config"] = record.operands.get("config", [])
         else:
-            parameters.set_config(
-                found,
-                parameters.check_config(config),
-                record.before if record.given is not None else self._plain_attributes(),
-            )
+            before = record.before if record.given is not None else self._plain_attributes()
+            parameters.set_config(found, config, before)
         if kernel is None:
             found.operands["kernel"] = record.operands.get("kernel", [])
             found.record.library, found.record.symbol = record.library, record.symbol
@@ -166,10 +182,7 @@ class KernelNode(KnownNode):
         native = self._read()
         return native.blockDimX, native.blockDimY, native.blockDimZ
 
-    @property
-    def shmem_size(self) -> int:
-        """Dynamic shared memory for each block, in bytes."""
-        return int(self._read().sharedMemBytes)
+    shmem_size = Field("sharedMemBytes", "Dynamic shared memory for each block, in bytes.")
 
     @property
     def kernel(self) -> Kernel:
@@ -343,8 +356,95 @@ class HostCallbackNode(KnownNode):
         return python_function(int(ffi.cast("uintptr_t", native.fn)), int(ffi.cast("uintptr_t", native.userData)))
 
 
-def packed_arguments(native: Any, kernel: Kernel) -> bytes:
-    """Return the arguments that a kernel node has, packed."""
+class ConditionalNode(KnownNode):
+    """A node that runs bodies as a condition says.
+
+    Those that were added here are of a subclass. Of the others, such as those that another library captured, drivers
+    before CUDA 13.2 tell nothing.
+    """
+
+    __slots__ = ()
+
+    _TYPE = lib.CU_GRAPH_NODE_TYPE_CONDITIONAL
+
+    def _describe(self) -> str:
+        condition = self.condition
+        return "" if condition is None else f"condition={condition._handle:#x}"
+
+    @property
+    def condition(self) -> GraphCondition | None:
+        """The condition; None if it is not known."""
+        return self._record().condition
+
+    @property
+    def cond_type(self) -> GraphConditionalType | None:
+        """``"if"``, ``"while"`` or ``"switch"``; None if it is not known."""
+        return self._record().kind
+
+    @property
+    def branches(self) -> tuple[GraphDefinition, ...]:
+        """The bodies, each a :class:`GraphDefinition`; none if they are not known."""
+        definition = check_member(self)._definition
+        return tuple(definition_of(definition, inner) for inner in definition._state.inner.get(self._handle, ()))
+
+    def _body(self, number: int) -> GraphDefinition:
+        """Return a body, or raise where they are not known, or the graph is gone."""
+        bodies = self.branches
+        if number >= len(bodies):
+            check_member(self)  # another thread may have closed the graph
+            raise RuntimeError(f"the bodies of this {type(self).__name__} are not known")
+        return bodies[number]
+
+
+class IfNode(ConditionalNode):
+    """A node that runs its body if a condition is not 0."""
+
+    __slots__ = ()
+
+    @property
+    def then(self) -> GraphDefinition:
+        """The body, a :class:`GraphDefinition`."""
+        return self._body(0)
+
+
+class IfElseNode(ConditionalNode):
+    """A node that runs one body if a condition is not 0, and another if it is."""
+
+    __slots__ = ()
+
+    @property
+    def then(self) -> GraphDefinition:
+        """The body for a condition that is not 0, a :class:`GraphDefinition`."""
+        return self._body(0)
+
+    @property
+    def else_(self) -> GraphDefinition:
+        """The body for 0, a :class:`GraphDefinition`."""
+        return self._body(1)
+
+
+class WhileNode(ConditionalNode):
+    """A node that runs its body again and again while a condition is not 0."""
+
+    __slots__ = ()
+
+    @property
+    def body(self) -> GraphDefinition:
+        """The body, a :class:`GraphDefinition`."""
+        return self._body(0)
+
+
+class SwitchNode(ConditionalNode):
+    """A node that runs the body whose number a condition is."""
+
+    __slots__ = ()
+
+    def _describe(self) -> str:
+        return f"{super()._describe()} branches={len(self.branches)}"
+
+
+def packed_arguments(native: Any, kernel: Kernel) -> tuple[Any, Any, bytes]:
+    """Return a ``ccc_target *`` for a kernel, the offsets in it, and the arguments that a node has, packed."""
     layout = kernel._layout
     if layout is None:
         raise UnavailableError(
@@ -353,7 +453,9 @@ def packed_arguments(native: Any, kernel: Kernel) -> bytes:
     data = bytearray(max((offset + size for offset, size in layout), default=0))
     for index, (offset, size) in enumerate(layout):
         data[offset : offset + size] = ffi.buffer(ffi.cast("char *", native.kernelParams[index]), size)[:]
-    return bytes(data)
+    offsets = ffi.new("uint32_t[]", [offset for offset, _ in layout] or 1)
+    target = ffi.new("ccc_target *", (kernel._c_handle, len(data), offsets, len(layout)))
+    return target, offsets, bytes(data)
 
 
 for cls in (
@@ -363,6 +465,15 @@ for cls in (
     EventRecordNode,
     EventWaitNode,
     HostCallbackNode,
+    ConditionalNode,
 ):
     node_classes[int(cls._TYPE)] = cls
 node_classes[None] = GraphNode
+conditional_classes.update(
+    {
+        (GraphConditionalType.IF, False): IfNode,
+        (GraphConditionalType.IF, True): IfElseNode,
+        (GraphConditionalType.WHILE, False): WhileNode,
+        (GraphConditionalType.SWITCH, False): SwitchNode,
+    }
+)

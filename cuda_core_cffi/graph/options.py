@@ -90,13 +90,8 @@ def instantiate_flags(options: GraphCompleteOptions) -> int:
     """Return the driver's flags for options; raises for those that exclude each other."""
     if options.auto_free_on_launch and options.device_launch:
         raise ValueError("auto_free_on_launch and device_launch exclude each other")
-    flags: Any = 0
-    if options.auto_free_on_launch:
-        flags |= lib.CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH
-    if options.upload_stream is not None:
-        flags |= lib.CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD
-    if options.device_launch:
-        flags |= lib.CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH
-    if options.use_node_priority:
-        flags |= lib.CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY
-    return int(flags)
+    flags = 0 if options.upload_stream is None else int(lib.CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD)
+    for name in ("auto_free_on_launch", "device_launch", "use_node_priority"):
+        if getattr(options, name):
+            flags |= int(getattr(lib, f"CUDA_GRAPH_INSTANTIATE_FLAG_{name.upper()}"))
+    return flags

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -54,8 +55,6 @@ PARAMETERS = ffi.typeof("CUgraphNodeParams *")
 LARGEST_COUNT = 2**32 - 1
 LARGEST_SIZE = 2**64 - 1
 _new = ffi.new
-# What the first of two elements in the driver's list of "extra" parameters says of the second.
-EXTRA_POINTER, EXTRA_SIZE = 1, 2
 
 
 class Parameters(Generic[NodeType]):
@@ -82,17 +81,13 @@ class Parameters(Generic[NodeType]):
     def __init__(self, kind: int, *alive: Any) -> None:
         self.native = native = _new(PARAMETERS)
         native.type = kind
-        self.record = Record()
         self.operands: dict[str, Sequence[Operand]] = {}
+        self.record = Record(self.operands)
         self._alive = alive  # what the structure points to
 
     def keep(self) -> CData:
         """Return a new keep of what the node uses, which the next call into C takes over."""
-        if not self.operands:
-            kept: CData = make_keep((), self.token) if self.token else NOTHING
-            return kept
-        self.record.operands = self.operands
-        kept = make_keep([item for group in self.operands.values() for item in group], self.token)
+        kept: CData = make_keep(itertools.chain.from_iterable(self.operands.values()), self.token)
         return kept
 
 
@@ -100,13 +95,15 @@ def check_config(config: object) -> LaunchConfig:
     """Return a configuration that nodes can have, or raise."""
     if not isinstance(config, LaunchConfig):
         raise TypeError(f"config must be a LaunchConfig, not {type(config).__name__}")
+    given = config._given
     for name in NOT_FOR_NODES:
-        if getattr(config, name):
+        if name in given:
             raise ValueError(
                 f"{name} is for launches in streams, not for nodes: a GraphBuilder that captures such a launch makes "
                 "the edges that it stands for"
             )
-    check_device(registry.device(None), config._given)
+    if given:
+        check_device(registry.device(None), given)
     return config
 
 
@@ -119,7 +116,7 @@ def kernel_call(config: object, kernel: object, args: Sequence[Any]) -> Paramete
     if not isinstance(args, (tuple, list)):
         raise TypeError(f"args must be a tuple of the kernel's arguments, not {type(args).__name__}")
     packer = prepare(config, kernel, tuple(args))
-    found = packed_call(kernel, packer(*args))
+    found = packed_call(config, kernel, packer.target, packer(*args))
     set_config(found, config, {})
     found.operands["args"] = [
         arg._operand() if isinstance(arg, Bindless) else operand(arg, None, "a kernel argument")
@@ -129,25 +126,21 @@ def kernel_call(config: object, kernel: object, args: Sequence[Any]) -> Paramete
     return found
 
 
-def packed_call(kernel: Kernel, data: bytes) -> Parameters[KernelNode]:
-    """Return the parameters of a kernel node whose arguments are packed; its dimensions are still missing."""
+def packed_call(config: LaunchConfig, kernel: Kernel, target: Any, data: bytes) -> Parameters[KernelNode]:
+    """Return the parameters of a kernel node whose arguments are packed, but for the configuration's attributes.
+
+    Parameters
+    ----------
+    target : ccc_target *
+        What is known of the kernel's parameters.
+    data : bytes
+        The arguments.
+    """
     blob = ffi.new("char[]", data or b"\0")
-    layout = kernel._layout
-    size = ffi.new("size_t *", len(data))
-    if layout is not None:  # the only way for cooperative kernels
-        pointers = ffi.new("void *[]", [blob + offset for offset, _ in layout] or [ffi.NULL])
-    else:
-        end = ffi.NULL
-        marks = (ffi.cast("void *", EXTRA_POINTER), ffi.cast("void *", EXTRA_SIZE))
-        pointers = ffi.new("void *[]", [marks[0], blob, marks[1], size, end])
-    found: Parameters[KernelNode] = Parameters(lib.CU_GRAPH_NODE_TYPE_KERNEL, blob, size, pointers)
-    native = found.native.kernel
-    native.kern = kernel._function()
-    if data:
-        if layout is not None:
-            native.kernelParams = pointers
-        else:
-            native.extra = pointers
+    pointers = ffi.new("void *[]", max(target.count, lib.CCC_LEAST_POINTERS))
+    found: Parameters[KernelNode] = Parameters(lib.CU_GRAPH_NODE_TYPE_KERNEL, blob, pointers, target)
+    native = config._native
+    lib.ccc_graph_launch_params(found.native, target, native, blob, pointers)
     found.operands["kernel"] = [Operand(kernel._value, (kernel._c_handle,))]
     found.record.library, found.record.symbol = kernel._library, kernel._symbol
     return found
@@ -156,7 +149,6 @@ def packed_call(kernel: Kernel, data: bytes) -> Parameters[KernelNode]:
 def set_config(found: Parameters[Any], config: LaunchConfig, before: Mapping[int, bytes]) -> None:
     """Take everything from a configuration; what it says nothing of becomes what it was ``before``."""
     native = config._native
-    set_dimensions(found, native.driver)
     wanted = {int(item.id): bytes(ffi.buffer(ffi.addressof(item, "value"))) for item in attributes_of(native)}
     record = found.record
     record.given = config._given
@@ -189,14 +181,6 @@ def attributes_before(found: Parameters[Any], known: Mapping[int, bytes]) -> dic
                 size.x = size.y = size.z = 1  # once there are clusters, they can only be made of one block again
             had.setdefault(number, bytes(ffi.buffer(value)))
     return had
-
-
-def set_dimensions(found: Parameters[Any], source: Any) -> None:
-    """Take grid, block and shared memory from a structure of the driver's."""
-    native = found.native.kernel
-    native.gridDimX, native.gridDimY, native.gridDimZ = source.gridDimX, source.gridDimY, source.gridDimZ
-    native.blockDimX, native.blockDimY, native.blockDimZ = source.blockDimX, source.blockDimY, source.blockDimZ
-    native.sharedMemBytes = source.sharedMemBytes
 
 
 def count_of(name: str, value: Any) -> int:
@@ -296,10 +280,10 @@ def event(kind: int, value: object) -> Parameters[Any]:
     """Return the parameters of a node that records an event or waits for it."""
     if not isinstance(value, Event):
         raise TypeError(f"event must be an Event, not {type(value).__name__}")
-    if value.is_closed:
+    handle = value._value
+    if not handle:
         raise RuntimeError("this Event is closed")
     found: Parameters[Any] = Parameters(kind)
-    handle = value._value
     part = found.native.eventRecord if kind == EVENT_RECORD else found.native.eventWait
     part.event = ffi.cast(EVENT, handle)
     found.operands["event"] = (Operand(handle, (value._c_handle,)),)

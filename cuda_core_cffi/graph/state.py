@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -25,6 +25,8 @@ from cuda_core_cffi._lifetime.table import new_table
 from cuda_core_cffi.typing import GraphConditionalType
 
 INVALID_VALUE: int = lib.CUDA_ERROR_INVALID_VALUE
+NONE: Mapping[Any, Any] = MappingProxyType({})
+USUAL_COUNT = 32  # elements of arrays that a helper fills at first
 USUAL_NODES = 256  # Python objects for nodes that are remembered before those are forgotten that are gone
 
 _make = object.__new__
@@ -56,15 +58,20 @@ class Record:
         Of a conditional node.
     """
 
-    operands: Mapping[str, Sequence[Operand]] = MappingProxyType({})
     context: int = 0
-    library: Any = None
-    symbol: str | None = None
-    given: Mapping[str, Any] | None = None
-    before: Mapping[int, bytes] = MappingProxyType({})
+    before: Mapping[int, bytes] = NONE
     condition: GraphCondition | None = None
     kind: GraphConditionalType | None = None
     has_else: bool = False
+
+    def __init__(
+        self,
+        operands: Mapping[str, Sequence[Operand]] = NONE,
+        library: Any = None,
+        symbol: str | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.operands, self.library, self.symbol, self.given = operands, library, symbol, given
 
 
 class GraphState:
@@ -84,8 +91,7 @@ class GraphState:
         The Python objects for nodes, by handle: one for each node. Some are gone: a callback for each, or a
         ``WeakValueDictionary``, costs more than a node.
     records : MutableMapping of int to Record
-        What the nodes were given, by handle; or a function that returns it, with its arguments. Nodes that were given
-        the same share it: it is not changed. See :meth:`record`.
+        What the nodes were given, by handle, as far as it is known.
     keeps : dict of int to ccc_keep *
         What the graph keeps for the nodes, by handle; of those for which it keeps something.
     inner : dict of int to list of GraphState
@@ -116,19 +122,11 @@ class GraphState:
         self.root = root or self
         self.is_valid = True
         self.nodes: dict[int, weakref.ref[Any]] = {}
-        self.records: MutableMapping[int, Record | tuple[Any, ...]] = new_table()
+        self.records: MutableMapping[int, Record] = new_table()
         self.keeps: dict[int, Any] = {}
         self.inner: dict[int, list[GraphState]] = {}
         self.definition: weakref.ref[Any] | None = None
         self.capacity = USUAL_NODES
-
-    def record(self, node: int) -> Record | None:
-        """Return what a node was given, as far as it is known."""
-        record = self.records.get(node)
-        if isinstance(record, tuple):
-            made: Record = record[0](*record[1:])
-            return made
-        return record
 
     def find(self, node: int) -> Member | None:
         """Return the Python object for a node, or None."""
@@ -279,9 +277,9 @@ def new_node(definition: GraphHandle, state: GraphState, handle: int, cls: type[
     return fresh
 
 
-def node_class(kind: int, record: Any) -> Any:
+def node_class(kind: int, record: Record | None) -> Any:
     """Return the class for a node of the driver's type ``kind``, with what there is in ``GraphState.records``."""
-    if isinstance(record, Record) and record.kind is not None:
+    if record is not None and record.kind is not None:
         return conditional_classes[record.kind, record.has_else]
     return node_classes.get(kind, node_classes[None])
 
@@ -295,6 +293,19 @@ def definition_of(outer: GraphHandle, state: GraphState) -> Any:
             found._outer, found._state = outer, state
             state.definition = weakref.ref(found)
         return found
+
+
+def listed(item: Handle, call: Callable[..., int], *types: str) -> list[list[int]]:
+    """Return what a helper puts into arrays of these types, whose last argument is their capacity, then the count."""
+    capacity = USUAL_COUNT
+    while True:
+        arrays, count = [ffi.new(f"{ctype}[]", capacity) for ctype in types], ffi.new("size_t *", capacity)
+        status = call(*arrays, count)
+        if status:
+            raise item._failure(status)
+        if count[0] <= capacity:
+            return [list(array[0 : count[0]]) for array in arrays]
+        capacity = count[0]
 
 
 def read(definition: GraphHandle, node: int, kind: int, ctype: str) -> Any:

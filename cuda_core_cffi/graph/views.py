@@ -55,7 +55,7 @@ class ExecutableGraphNode(Uncopyable):
     def _set(self, found: Parameters[Any]) -> None:
         """Give the node other parameters, and the executable what they use."""
         node = check_member(self._node)
-        record = node._definition._state.record(node._handle)
+        record = node._definition._state.records.get(node._handle)
         if record is not None and record.context and not lib.ccc_graph_get_context(found.native):
             lib.ccc_graph_set_context(found.native, record.context)
         keep = ffi.NULL if found.child else found.keep()  # C finds what a graph keeps
@@ -75,25 +75,24 @@ class SwitchableNode(ExecutableGraphNode):
     @property
     def is_enabled(self) -> bool:
         """Whether the node does something. If not, it only orders what comes before and after it."""
-        enabled, node = ffi.new("unsigned int *"), check_member(self._node)
-        status = lib.ccc_exec_enabled(self._graph._c_handle, node._definition._c_handle, node._handle, enabled)
-        if status:
-            raise self._graph._failure(status)
-        return bool(enabled[0])
+        return self._enabled(None)
 
     def enable(self) -> None:
         """Have the node do what its parameters say."""
-        self._enable(True)
+        self._enabled(True)
 
     def disable(self) -> None:
         """Have the node do nothing. Its parameters stay."""
-        self._enable(False)
+        self._enabled(False)
 
-    def _enable(self, enabled: bool) -> None:
-        node = check_member(self._node)
-        status = lib.ccc_exec_enable(self._graph._c_handle, node._definition._c_handle, node._handle, enabled)
+    def _enabled(self, wanted: bool | None) -> bool:
+        """Return whether the node is enabled, which it is made to be or not to be unless that is None."""
+        enabled, node = ffi.new("unsigned int *", wanted or 0), check_member(self._node)
+        graph, definition = self._graph, node._definition
+        status = lib.ccc_exec_enabled(graph._c_handle, definition._c_handle, node._handle, enabled, wanted is not None)
         if status:
-            raise self._graph._failure(status)
+            raise graph._failure(status)
+        return bool(enabled[0])
 
 
 class ExecutableKernelNode(SwitchableNode):

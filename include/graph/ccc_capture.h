@@ -15,15 +15,14 @@
 #include "graph/ccc_graph_exec.h"
 
 static pthread_mutex_t ccc_capture_lock = PTHREAD_MUTEX_INITIALIZER;
-static ccc_handle *ccc_captured_graphs;  // those that are being captured; not uses
-static ccc_handle *ccc_captures_begun;   // captures under way; not uses
+static ccc_handle *ccc_captures_begun;  // captures under way; not uses
 
 typedef struct ccc_capture {
     ccc_handle handle;
     _Atomic(ccc_handle *) stream;  // NULL once the capture was ended by its builder
     ccc_handle *graph;
     atomic_int given;  // a program has the graph: it is not released with this handle
-    ccc_handle *next, *previous;
+    ccc_handle *next;
     atomic_int listed;      // until the capture has been ended
     ccc_captured captured;  // the handles that it uses
 } ccc_capture;
@@ -47,8 +46,6 @@ static void ccc_capture_list(ccc_handle *capture)
     ccc_capture *link = ccc_as_capture(capture);
     ccc_capture_enter();
     link->next = ccc_captures_begun;
-    if (link->next)
-        ccc_as_capture(link->next)->previous = capture;
     ccc_captures_begun = capture;
     atomic_store(&link->listed, 1);
     ccc_capture_leave();
@@ -56,28 +53,13 @@ static void ccc_capture_list(ccc_handle *capture)
 
 static void ccc_capture_unlist(ccc_handle *capture)
 {
-    ccc_capture *link = ccc_as_capture(capture);
+    ccc_handle **link = &ccc_captures_begun;
     ccc_capture_enter();
-    if (link->next)
-        ccc_as_capture(link->next)->previous = link->previous;
-    *(link->previous ? &ccc_as_capture(link->previous)->next : &ccc_captures_begun) = link->next;
+    while (*link != capture)
+        link = &ccc_as_capture(*link)->next;
+    *link = ccc_as_capture(capture)->next;
     ccc_capture_leave();
-    atomic_store(&link->listed, 0);  // now the handle may go
-}
-
-static void ccc_capture_note(ccc_handle *graph, int begins)
-{
-    ccc_capture_enter();
-    ccc_handle **link = &ccc_captured_graphs;
-    while (*link && *link != graph)
-        link = &ccc_graph_data(*link)->next;
-    if (begins) {
-        ccc_graph_data(graph)->next = NULL;
-        *link = graph;
-    } else if (*link) {
-        *link = ccc_graph_data(graph)->next;
-    }
-    ccc_capture_leave();
+    atomic_store(&ccc_as_capture(capture)->listed, 0);  // now the handle may go
 }
 
 // Whether a capture is under way, which the caller has to stop then: of several threads one finds it so.
@@ -160,10 +142,8 @@ static CUresult ccc_capture_stop_alone(ccc_handle *capture)
         ccc_release_ask();
     ccc_captured *captured = &ccc_as_capture(capture)->captured;
     ccc_captured_end(captured);
-    if (ccc_graph_data(home)) {  // not one inside a node
-        ccc_capture_note(home, 0);
+    if (ccc_graph_data(home))  // not one inside a node
         ccc_graph_data(home)->captured = graph ? 0 : CCC_CAPTURE_LOST;
-    }
     if (graph && ccc_graph_data(captured->home)->captured != CCC_CAPTURE_LOST)
         ccc_captured_hand_over(captured);
     else
@@ -276,16 +256,13 @@ static void ccc_capture_begun(ccc_handle *capture)
 // Begin to capture into a graph inside a node. Who destroys the node finds the capture listed, or the graph gone here.
 static int ccc_capture_start_in(ccc_handle *body, ccc_handle *capture, ccc_handle *stream, int mode)
 {
-    int status = ccc_graph_enter(body);
-    if (status)
-        return status;
+    CCC_ENTER(body);
     CUresult result = ccc_begin_capture(stream, (CUstreamCaptureMode)mode, CCC_GRAPH_OF(body));
-    if (result == CUDA_SUCCESS) {
-        status = ccc_capture_info(stream, &ccc_as_capture(capture)->captured.id, NULL, NULL, NULL);
-        ccc_capture_begun(capture);  // after a failure the caller closes the capture, which ends it
-    }
-    ccc_graph_leave(body);
-    return result ? ccc_fail((int)result, "cuStreamBeginCaptureToGraph") : status;
+    if (result)
+        return ccc_fail((int)result, "cuStreamBeginCaptureToGraph");
+    status = ccc_capture_info(stream, &ccc_as_capture(capture)->captured.id, NULL, NULL, NULL);
+    ccc_capture_begun(capture);  // after a failure the caller closes the capture, which ends it
+    return status;
 }
 
 // The kernels of a graph that is captured in a green context run with the resources of that one: the graph keeps it.
@@ -343,7 +320,6 @@ static int ccc_capture_begin(ccc_handle *capture, ccc_handle *stream, int mode, 
     if (status)
         return status;
     home->value = (uintptr_t)captured;
-    ccc_capture_note(home, 1);
     ccc_capture_begun(capture);
     return 0;
 }
@@ -355,16 +331,13 @@ static int ccc_capture_ends(const ccc_handle *stream, ccc_handle *graph, uint64_
     const CUgraphNode *found;
     size_t capacity = *count;
     CCC_USE(stream);
-    int status = ccc_graph_enter(graph);
-    if (status)
-        return status;
+    CCC_ENTER(graph);
     CCC_EXCLUDE;
     status = ccc_capture_info(stream, NULL, &captured, &found, count);
     for (size_t i = 0; status == 0 && i < *count && i < capacity; i++) {
         nodes[i] = (uintptr_t)found[i];
         ccc_graph_found(graph, &nodes[i], 1);
     }
-    ccc_graph_leave(graph);
     return status;
 }
 
@@ -373,12 +346,9 @@ static int ccc_capture_continue(const ccc_handle *stream, ccc_handle *graph, uin
 {
     CUgraphNode last = (CUgraphNode)(uintptr_t)node;
     CCC_USE(stream);
-    int status = ccc_graph_enter_at(graph, &node, 1);
-    if (status)
-        return status;
+    CCC_ENTER_AT(graph, node);
     CUresult result = CCC_WITH_EDGE_DATA(cuStreamUpdateCaptureDependencies)(CCC_STRM(stream), &last, NULL, 1,
                                                                             CU_STREAM_SET_CAPTURE_DEPENDENCIES);
-    ccc_graph_leave(graph);
     return result ? ccc_fail((int)result, "cuStreamUpdateCaptureDependencies") : 0;
 }
 

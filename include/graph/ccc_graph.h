@@ -26,7 +26,6 @@ typedef struct ccc_graph {
     int shown;            // of a definition: others know a handle of it, so that the driver has to have all keeps
     int conditional;      // a root has conditional nodes, or is of other code, which may have added some
     atomic_int captured;  // of a graph that is captured here; unless it is 0, the driver destroys it
-    ccc_handle *next;     // of those that are being captured
 } ccc_graph;
 
 // The handle of a graph or an executable.
@@ -160,14 +159,31 @@ static int ccc_graph_enter_at(ccc_handle *handle, const uint64_t *nodes, size_t 
 
 static int ccc_graph_enter(ccc_handle *handle) { return ccc_graph_enter_at(handle, NULL, 0); }
 
+static void ccc_graph_leave_scoped(ccc_handle **handle) { ccc_graph_leave(*handle); }
+
+// Enter a graph, perhaps in order to use nodes of it, until the end of the scope. On failure return `otherwise`, which
+// may be the status, from the helper.
+#define CCC_ENTER_OR(handle, nodes, count, otherwise) \
+    int status = ccc_graph_enter_at(handle, nodes, count); \
+    if (status) \
+        return otherwise; \
+    __attribute__((cleanup(ccc_graph_leave_scoped))) ccc_handle *const ccc_entered_ = (handle)
+#define CCC_ENTER(handle) CCC_ENTER_OR(handle, NULL, 0, status)
+#define CCC_ENTER_AT(handle, node) CCC_ENTER_OR(handle, &(node), 1, status)
+
 #define CCC_MOST_GRAPHS 3
 
+// Graphs that are used at once; there is a NULL behind the last.
+typedef struct ccc_graphs {
+    ccc_handle *handles[CCC_MOST_GRAPHS + 1];
+} ccc_graphs;
+
 // The roots of some graphs, in an order that every thread keeps to, and each once; returns how many.
-static size_t ccc_graph_roots(ccc_handle *const *handles, size_t count, ccc_handle **roots)
+static size_t ccc_graph_roots(ccc_handle *const *handles, ccc_handle **roots)
 {
     size_t found = 0;
-    for (size_t i = 0; i < count; i++) {
-        ccc_handle *root = ccc_graph_root(handles[i]);
+    for (; *handles; handles++) {
+        ccc_handle *root = ccc_graph_root(*handles);
         size_t at = found;
         while (at && roots[at - 1] > root)
             at--;
@@ -179,50 +195,46 @@ static size_t ccc_graph_roots(ccc_handle *const *handles, size_t count, ccc_hand
     return found;
 }
 
-static void ccc_graph_leave_all(ccc_handle *const *handles, size_t count)
+static void ccc_graph_leave_all(ccc_graphs **graphs)
 {
     ccc_handle *roots[CCC_MOST_GRAPHS];
-    size_t locked = ccc_graph_roots(handles, count, roots);
+    size_t locked = ccc_graph_roots((*graphs)->handles, roots);
     while (locked)
         ccc_graph_unlock(roots[--locked]);
-    for (size_t i = 0; i < count; i++)
-        ccc_graph_release(handles[i]);
+    for (ccc_handle **handle = (*graphs)->handles; *handle; handle++)
+        ccc_graph_release(*handle);
 }
 
-// Enter up to CCC_MOST_GRAPHS at once.
-static int ccc_graph_enter_all(ccc_handle *const *handles, size_t count)
+static int ccc_graph_enter_all(ccc_graphs *graphs)
 {
-    ccc_handle *roots[CCC_MOST_GRAPHS];
-    for (size_t i = 0; i < count; i++)
+    ccc_handle *const *handles = graphs->handles, *roots[CCC_MOST_GRAPHS];
+    for (size_t i = 0; handles[i]; i++)
         if (ccc_graph_acquire(handles[i]) == NULL) {
             while (i)
                 ccc_graph_release(handles[--i]);
             return CCC_CLOSED;
         }
-    size_t locked = ccc_graph_roots(handles, count, roots);
+    size_t locked = ccc_graph_roots(handles, roots);
     for (size_t i = 0; ccc_graph_locks() && i < locked; i++) {
         pthread_mutex_lock(&ccc_graph_data(roots[i])->lock);
         ccc_graph_data(roots[i])->excludes = 0;
     }
     ccc_graph_data(roots[0])->excludes = ccc_exclude();  // after all the locks of graphs
     int status = 0;
-    for (size_t i = 0; status == 0 && i < count; i++)
+    for (size_t i = 0; status == 0 && handles[i]; i++)
         status = ccc_graph_check(handles[i], NULL, 0);
     if (status)
-        ccc_graph_leave_all(handles, count);
+        ccc_graph_leave_all(&graphs);
     return status;
 }
 
-// Enter two. The second may be NULL.
-static int ccc_graph_enter_both(ccc_handle *one, ccc_handle *other)
-{
-    return ccc_graph_enter_all((ccc_handle *[]){one, other}, other ? 2 : 1);
-}
-
-static void ccc_graph_leave_both(ccc_handle *one, ccc_handle *other)
-{
-    ccc_graph_leave_all((ccc_handle *[]){one, other}, other ? 2 : 1);
-}
+// Enter two or three graphs, of which the last may be NULL, as CCC_ENTER_OR does one.
+#define CCC_ENTER_ALL_OR(otherwise, ...) \
+    ccc_graphs graphs_ = {{__VA_ARGS__}}; \
+    int status = ccc_graph_enter_all(&graphs_); \
+    if (status) \
+        return otherwise; \
+    __attribute__((cleanup(ccc_graph_leave_all))) ccc_graphs *const ccc_entered_ = &graphs_
 
 static ccc_handle *ccc_graph_create(void)
 {
@@ -396,16 +408,13 @@ static int ccc_graph_show(ccc_handle *handle)
                    ? 0
                    : ccc_fail(CUDA_ERROR_NOT_PERMITTED, "cuUserObjectCreate in a host function");
     }
-    int status = ccc_graph_enter(handle);
-    if (status)
-        return status;
+    CCC_ENTER(handle);
     ccc_handle *root = ccc_graph_root(handle);
     status = ccc_kept_hand_over(&ccc_graph_data(root)->kept, CCC_GRAPH_OF(root));
     if (status == 0) {
         ccc_graph_data(root)->shown = 1;
         ccc_kept_clear(&ccc_graph_data(root)->names, &ccc_graph_data(root)->kept);
     }
-    ccc_graph_leave(handle);
     return status;
 }
 
@@ -413,12 +422,10 @@ static int ccc_graph_show(ccc_handle *handle)
 static size_t ccc_graph_twins(ccc_handle *copy, ccc_keep **originals, ccc_keep **twins, size_t capacity)
 {
     size_t count = 0;
-    if (ccc_graph_enter(copy))
-        return 0;
+    CCC_ENTER_OR(copy, NULL, 0, 0);
     const ccc_kept *kept = ccc_graph_kept(copy);
     if (kept)
         ccc_kept_twins(kept, originals, twins, capacity, &count);
-    ccc_graph_leave(copy);
     return count;
 }
 
@@ -440,11 +447,7 @@ static ccc_handle *ccc_graph_clone(ccc_handle *graph)
 {
     CUgraph clone = NULL;
     ccc_handle *handle = NULL;
-    int status = ccc_graph_enter(graph);
-    if (status) {
-        ccc_fail(status, "");
-        return NULL;
-    }
+    CCC_ENTER_OR(graph, NULL, 0, (ccc_fail(status, ""), NULL));
     CUresult result = cuGraphClone(&clone, CCC_GRAPH_OF(graph));
     if (result)
         ccc_fail((int)result, "cuGraphClone");
@@ -452,7 +455,6 @@ static ccc_handle *ccc_graph_clone(ccc_handle *graph)
         ccc_graph_data(handle)->conditional = ccc_root_data(graph)->conditional;
         status = ccc_graph_share(graph, handle);
     }
-    ccc_graph_leave(graph);
     if (status == 0)
         return handle;
     ccc_release_object(handle);
@@ -464,12 +466,10 @@ static ccc_handle *ccc_graph_clone(ccc_handle *graph)
 static uint64_t ccc_graph_find(ccc_handle *clone, uint64_t original)
 {
     CUgraphNode node = NULL;
-    if (ccc_graph_enter(clone))
-        return 0;
+    CCC_ENTER_OR(clone, NULL, 0, 0);
     CUresult result = cuGraphNodeFindInClone(&node, (CUgraphNode)(uintptr_t)original, CCC_GRAPH_OF(clone));
     uint64_t found = result ? 0 : (uintptr_t)node;
     ccc_graph_found(clone, &found, 1);
-    ccc_graph_leave(clone);
     return found;
 }
 
@@ -481,22 +481,16 @@ static int ccc_graph_condition(ccc_handle *graph, unsigned int value, unsigned i
     CCC_TRY(cuCtxGetCurrent, &context);
     if (context == NULL)
         return ccc_fail(CCC_NO_CONTEXT, "cuGraphConditionalHandleCreate");
-    int status = ccc_graph_enter(graph);
-    if (status)
-        return status;
-    CUresult result = cuGraphConditionalHandleCreate(condition, CCC_GRAPH_OF(graph), context, value, flags);
-    ccc_graph_leave(graph);
-    return result ? ccc_fail((int)result, "cuGraphConditionalHandleCreate") : 0;
+    CCC_ENTER(graph);
+    CCC_TRY(cuGraphConditionalHandleCreate, condition, CCC_GRAPH_OF(graph), context, value, flags);
+    return 0;
 }
 
 static int ccc_graph_print(ccc_handle *graph, const char *path, unsigned int flags)
 {
-    int status = ccc_graph_enter(graph);
-    if (status)
-        return status;
-    CUresult result = cuGraphDebugDotPrint(CCC_GRAPH_OF(graph), path, flags);
-    ccc_graph_leave(graph);
-    return result ? ccc_fail((int)result, "cuGraphDebugDotPrint") : 0;
+    CCC_ENTER(graph);
+    CCC_TRY(cuGraphDebugDotPrint, CCC_GRAPH_OF(graph), path, flags);
+    return 0;
 }
 
 #endif

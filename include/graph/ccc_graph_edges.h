@@ -10,36 +10,28 @@
 static int ccc_graph_nodes(ccc_handle *graph, uint64_t *nodes, int *types, size_t *count)
 {
     size_t capacity = *count;
-    int status = ccc_graph_enter(graph);
-    if (status)
-        return status;
-    CUresult result = cuGraphGetNodes(CCC_GRAPH_OF(graph), NULL, count);
-    const char *call = "cuGraphGetNodes";
-    if (result == CUDA_SUCCESS && *count && *count <= capacity)
-        result = cuGraphGetNodes(CCC_GRAPH_OF(graph), (CUgraphNode *)nodes, count);
-    for (size_t i = 0; result == CUDA_SUCCESS && *count <= capacity && i < *count; i++) {
+    CCC_ENTER(graph);
+    CCC_TRY(cuGraphGetNodes, CCC_GRAPH_OF(graph), NULL, count);
+    if (*count == 0 || *count > capacity)
+        return 0;
+    CCC_TRY(cuGraphGetNodes, CCC_GRAPH_OF(graph), (CUgraphNode *)nodes, count);
+    for (size_t i = 0; i < *count; i++) {
         CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
-        call = "cuGraphNodeGetType";
-        result = cuGraphNodeGetType((CUgraphNode)(uintptr_t)nodes[i], &type);
+        CCC_TRY(cuGraphNodeGetType, (CUgraphNode)(uintptr_t)nodes[i], &type);
         types[i] = (int)type;
     }
-    if (result == CUDA_SUCCESS && *count <= capacity)
-        ccc_graph_found(graph, nodes, *count);
-    ccc_graph_leave(graph);
-    return result ? ccc_fail((int)result, call) : 0;
+    ccc_graph_found(graph, nodes, *count);
+    return 0;
 }
 
 // The type of one node.
 static int ccc_graph_node_type(ccc_handle *graph, uint64_t node, int *type)
 {
     CUgraphNodeType found = CU_GRAPH_NODE_TYPE_EMPTY;
-    int status = ccc_graph_enter_at(graph, &node, 1);
-    if (status)
-        return status;
-    CUresult result = cuGraphNodeGetType((CUgraphNode)(uintptr_t)node, &found);
-    ccc_graph_leave(graph);
+    CCC_ENTER_AT(graph, node);
+    CCC_TRY(cuGraphNodeGetType, (CUgraphNode)(uintptr_t)node, &found);
     *type = (int)found;
-    return result ? ccc_fail((int)result, "cuGraphNodeGetType") : 0;
+    return 0;
 }
 
 // Allocate arrays for edges: with data, because without it the driver does not tell of edges that have some.
@@ -78,14 +70,16 @@ static void ccc_edges_free(ccc_edges *edges)
     free(edges->data);
 }
 
+// Edges, and a map, that are freed at the end of the scope.
+#define CCC_EDGES(name) __attribute__((cleanup(ccc_edges_free))) ccc_edges name = {0}
+#define CCC_MAP(name) __attribute__((cleanup(ccc_map_end))) ccc_map name = {0}
+
 // The edges of a graph into arrays of *count elements, then how many there are.
 static int ccc_graph_edges(ccc_handle *graph, uint64_t *from, uint64_t *to, size_t *count)
 {
-    ccc_edges edges = {0};
+    CCC_EDGES(edges);
     size_t capacity = *count;
-    int status = ccc_graph_enter(graph);
-    if (status)
-        return status;
+    CCC_ENTER(graph);
     CUresult result = CCC_WITH_EDGE_DATA(cuGraphGetEdges)(CCC_GRAPH_OF(graph), NULL, NULL, NULL, count);
     if (result == CUDA_SUCCESS && *count && *count <= capacity && (status = ccc_edges_allocate(&edges, *count)) == 0) {
         result = CCC_WITH_EDGE_DATA(cuGraphGetEdges)(CCC_GRAPH_OF(graph), edges.from, edges.to, edges.data, count);
@@ -98,55 +92,42 @@ static int ccc_graph_edges(ccc_handle *graph, uint64_t *from, uint64_t *to, size
             ccc_graph_found(graph, to, *count);
         }
     }
-    ccc_graph_leave(graph);
-    ccc_edges_free(&edges);
     return result ? ccc_fail((int)result, "cuGraphGetEdges") : status;
+}
+
+// Ask the driver for the edges from a node, or to it: how many there are, and what they are unless that is NULL.
+static int ccc_edges_ask(CUgraphNode node, int forward, CUgraphNode *others, CUgraphEdgeData *data, size_t *count)
+{
+    CUresult result = forward ? CCC_WITH_EDGE_DATA(cuGraphNodeGetDependentNodes)(node, others, data, count)
+                              : CCC_WITH_EDGE_DATA(cuGraphNodeGetDependencies)(node, others, data, count);
+    return result ? ccc_fail((int)result, forward ? "cuGraphNodeGetDependentNodes" : "cuGraphNodeGetDependencies") : 0;
 }
 
 // The edges from a node, or to it, with their data. The lock is held.
 static int ccc_edges_of(ccc_edges *edges, CUgraphNode node, int forward)
 {
-    CUresult (*ask)(CUgraphNode, CUgraphNode *, CUgraphEdgeData *, size_t *) =
-        forward ? CCC_WITH_EDGE_DATA(cuGraphNodeGetDependentNodes) : CCC_WITH_EDGE_DATA(cuGraphNodeGetDependencies);
-    const char *call = forward ? "cuGraphNodeGetDependentNodes" : "cuGraphNodeGetDependencies";
     size_t count = 0;
-    CUresult result = ask(node, NULL, NULL, &count);
-    if (result)
-        return ccc_fail((int)result, call);
-    int status = ccc_edges_allocate(edges, count);
-    if (status || count == 0)
+    int status = ccc_edges_ask(node, forward, NULL, NULL, &count);
+    if (status || (status = ccc_edges_allocate(edges, count)) || count == 0)
         return status;
-    result = ask(node, forward ? edges->to : edges->from, edges->data, &edges->count);
     for (size_t i = 0; i < count; i++)
         (forward ? edges->from : edges->to)[i] = node;
-    return result ? ccc_fail((int)result, call) : 0;
+    return ccc_edges_ask(node, forward, forward ? edges->to : edges->from, edges->data, &edges->count);
 }
 
 // The neighbours of a node on one side into arrays of *count elements, then how many there are.
 static int ccc_graph_neighbours(ccc_handle *graph, uint64_t node, int forward, uint64_t *others, size_t *count)
 {
-    ccc_edges edges = {0};
+    CCC_EDGES(edges);
     size_t capacity = *count;
-    int status = ccc_graph_enter_at(graph, &node, 1);
-    if (status)
-        return status;
+    CCC_ENTER_AT(graph, node);
     status = ccc_edges_of(&edges, (CUgraphNode)(uintptr_t)node, forward);
     *count = edges.count;
     for (size_t i = 0; status == 0 && edges.count <= capacity && i < edges.count; i++) {
         others[i] = (uintptr_t)(forward ? edges.to : edges.from)[i];
         ccc_graph_found(graph, &others[i], 1);
     }
-    ccc_graph_leave(graph);
-    ccc_edges_free(&edges);
     return status;
-}
-
-// How many edges there are from a node, or to it. The lock is held.
-static int ccc_edges_count(CUgraphNode node, int forward, size_t *count)
-{
-    CUresult result = forward ? CCC_WITH_EDGE_DATA(cuGraphNodeGetDependentNodes)(node, NULL, NULL, count)
-                              : CCC_WITH_EDGE_DATA(cuGraphNodeGetDependencies)(node, NULL, NULL, count);
-    return result ? ccc_fail((int)result, forward ? "cuGraphNodeGetDependentNodes" : "cuGraphNodeGetDependencies") : 0;
 }
 
 static char ccc_named, ccc_connected;  // values in maps of nodes
@@ -155,10 +136,10 @@ static char ccc_named, ccc_connected;  // values in maps of nodes
 static int ccc_edges_fewer(CUgraphNode self, int forward, const uint64_t *others, size_t count, int *fewer)
 {
     size_t own = 0, sum = count;
-    int status = ccc_edges_count(self, forward, &own);
+    int status = ccc_edges_ask(self, forward, NULL, NULL, &own);
     for (size_t i = 0; status == 0 && sum < own && i < count; i++) {
         size_t degree = 0;
-        status = ccc_edges_count((CUgraphNode)(uintptr_t)others[i], !forward, &degree);
+        status = ccc_edges_ask((CUgraphNode)(uintptr_t)others[i], !forward, NULL, NULL, &degree);
         sum += degree;
     }
     *fewer = sum < own;
@@ -192,14 +173,13 @@ static int ccc_edges_between(ccc_edges *edges, ccc_map *nodes, CUgraphNode self,
         return status;
     size_t capacity = 0;
     for (size_t i = 0; status == 0 && i < (fewer ? count : 1); i++) {
-        ccc_edges more = {0};
+        CCC_EDGES(more);
         status = fewer ? ccc_edges_of(&more, (CUgraphNode)(uintptr_t)others[i], !forward)
                        : ccc_edges_of(&more, self, forward);
         if (status == 0 && edges->count + more.count > capacity)
             status = ccc_edges_grow(edges, capacity = 2 * (edges->count + more.count));
         if (status == 0)
             ccc_edges_take(edges, &more, self, forward, nodes);
-        ccc_edges_free(&more);
     }
     return status;
 }
@@ -207,12 +187,11 @@ static int ccc_edges_between(ccc_edges *edges, ccc_map *nodes, CUgraphNode self,
 // Add edges between a node and those of `others` that it has none with, in one call.
 static int ccc_graph_connect(ccc_handle *graph, uint64_t node, int forward, const uint64_t *others, size_t count)
 {
-    ccc_edges have = {0}, wanted = {0};
-    ccc_map nodes = {0};
+    CCC_EDGES(have);
+    CCC_EDGES(wanted);
+    CCC_MAP(nodes);
     CUgraphNode self = (CUgraphNode)(uintptr_t)node;
-    int status = ccc_graph_enter_at(graph, others, count);
-    if (status)
-        return status;
+    CCC_ENTER_OR(graph, others, count, status);
     if ((status = ccc_graph_check(graph, &node, 1)) == 0)
         status = ccc_edges_between(&have, &nodes, self, forward, others, count);
     if (status == 0 && (status = ccc_edges_allocate(&wanted, count)) == 0) {
@@ -232,21 +211,15 @@ static int ccc_graph_connect(ccc_handle *graph, uint64_t node, int forward, cons
         if (result)
             status = ccc_fail((int)result, "cuGraphAddDependencies");
     }
-    ccc_graph_leave(graph);
-    ccc_edges_free(&have);
-    ccc_edges_free(&wanted);
-    ccc_map_end(&nodes);
     return status;
 }
 
 // Remove the edges between a node and those of `others` that it has one with, in one call.
 static int ccc_graph_disconnect(ccc_handle *graph, uint64_t node, int forward, const uint64_t *others, size_t count)
 {
-    ccc_edges edges = {0};
-    ccc_map nodes = {0};
-    int status = ccc_graph_enter_at(graph, others, count);
-    if (status)
-        return status;
+    CCC_EDGES(edges);
+    CCC_MAP(nodes);
+    CCC_ENTER_OR(graph, others, count, status);
     if ((status = ccc_graph_check(graph, &node, 1)) == 0)
         status = ccc_edges_between(&edges, &nodes, (CUgraphNode)(uintptr_t)node, forward, others, count);
     if (status == 0 && edges.count) {
@@ -255,9 +228,6 @@ static int ccc_graph_disconnect(ccc_handle *graph, uint64_t node, int forward, c
         if (result)
             status = ccc_fail((int)result, "cuGraphRemoveDependencies");
     }
-    ccc_graph_leave(graph);
-    ccc_edges_free(&edges);
-    ccc_map_end(&nodes);
     return status;
 }
 

@@ -206,17 +206,10 @@ static int ccc_exec_launched(ccc_graph *executable, ccc_handle *stream)
 // The same as below for a caller who has a use of the stream.
 static int ccc_graph_launch_in(ccc_handle *executable, ccc_handle *stream)
 {
-    int status = ccc_graph_enter(executable);
-    if (status)
-        return status;
+    CCC_ENTER(executable);
     CCC_SUBMIT;
-    CUresult result = cuGraphLaunch(CCC_EXEC_OF(executable), CCC_STRM(stream));
-    if (!CCC_LIKELY(result == CUDA_SUCCESS))
-        status = ccc_fail((int)result, "cuGraphLaunch");
-    else if (ccc_graph_data(executable)->kept.keeps)
-        status = ccc_exec_launched(ccc_graph_data(executable), stream);
-    ccc_graph_leave(executable);
-    return status;
+    CCC_TRY(cuGraphLaunch, CCC_EXEC_OF(executable), CCC_STRM(stream));
+    return ccc_graph_data(executable)->kept.keeps ? ccc_exec_launched(ccc_graph_data(executable), stream) : 0;
 }
 
 static int ccc_graph_launch(ccc_handle *executable, ccc_handle *stream)
@@ -228,12 +221,9 @@ static int ccc_graph_launch(ccc_handle *executable, ccc_handle *stream)
 static int ccc_graph_upload(ccc_handle *executable, ccc_handle *stream)
 {
     CCC_USE(stream);
-    int status = ccc_graph_enter(executable);
-    if (status)
-        return status;
-    CUresult result = cuGraphUpload(CCC_EXEC_OF(executable), CCC_STRM(stream));
-    ccc_graph_leave(executable);
-    return result ? ccc_fail((int)result, "cuGraphUpload") : 0;
+    CCC_ENTER(executable);
+    CCC_TRY(cuGraphUpload, CCC_EXEC_OF(executable), CCC_STRM(stream));
+    return 0;
 }
 
 // Give an executable the parameters of another definition.
@@ -241,9 +231,7 @@ static int ccc_graph_update(ccc_handle *executable, ccc_handle *graph, ccc_refus
 {
     CUgraphExecUpdateResultInfo info = {0};
     ccc_keep *bundle = NULL;
-    int status = ccc_graph_enter_both(executable, graph);
-    if (status)
-        return status;
+    CCC_ENTER_ALL_OR(status, executable, graph);
     if ((status = ccc_kept_bundle(ccc_graph_kept(graph), &bundle)) == 0) {
         CUresult result = cuGraphExecUpdate(CCC_EXEC_OF(executable), CCC_GRAPH_OF(graph), &info);
         if (result)
@@ -255,26 +243,9 @@ static int ccc_graph_update(ccc_handle *executable, ccc_handle *graph, ccc_refus
         ccc_exec_release(ccc_graph_data(executable), 0, 1);
         ccc_exec_keep(ccc_graph_data(executable), bundle);
     }
-    ccc_graph_leave_both(executable, graph);
     why->result = (int)info.result;
     why->node = (uintptr_t)info.errorNode;
     return status;
-}
-
-// Enter an executable, the graph with the node that stands for its own, and perhaps a graph that is to be inside it.
-static int ccc_exec_enter(ccc_handle *executable, ccc_handle *graph, uint64_t node, ccc_handle *child)
-{
-    ccc_handle *handles[] = {executable, graph, child};
-    int status = ccc_graph_enter_all(handles, child ? 3 : 2);
-    if (status == 0 && (status = ccc_graph_check(graph, &node, 1)))
-        ccc_graph_leave_all(handles, child ? 3 : 2);
-    return status;
-}
-
-static void ccc_exec_leave(ccc_handle *executable, ccc_handle *graph, ccc_handle *child)
-{
-    ccc_handle *handles[] = {executable, graph, child};
-    ccc_graph_leave_all(handles, child ? 3 : 2);
 }
 
 // Set one node of an executable, and what is kept for it. `graph` is what the node is in; `child` is the graph in the
@@ -283,12 +254,9 @@ static void ccc_exec_leave(ccc_handle *executable, ccc_handle *graph, ccc_handle
 static int ccc_exec_set(ccc_handle *executable, ccc_handle *graph, uint64_t node, CUgraphNodeParams *params,
                         ccc_handle *child, ccc_keep *keep)
 {
-    int status = ccc_exec_enter(executable, graph, node, child);
-    if (status) {
-        ccc_keep_finish(keep);
-        return status;
-    }
-    if (child)
+    CCC_ENTER_ALL_OR((ccc_keep_finish(keep), status), executable, graph, child);
+    status = ccc_graph_check(graph, &node, 1);
+    if (status == 0 && child)
         status = ccc_kept_bundle(ccc_graph_kept(child), &keep);
     if (status == 0 && keep)
         status = ccc_map_reserve(&ccc_graph_data(executable)->by_node, 1);
@@ -306,28 +274,21 @@ static int ccc_exec_set(ccc_handle *executable, ccc_handle *graph, uint64_t node
             ccc_exec_keep(ccc_graph_data(executable), keep);
         }
     }
-    ccc_exec_leave(executable, graph, child);
     return status;
 }
 
-static int ccc_exec_enable(ccc_handle *executable, ccc_handle *graph, uint64_t node, int enabled)
+// Whether a node of an executable does something: ask, or set it.
+static int ccc_exec_enabled(ccc_handle *executable, ccc_handle *graph, uint64_t node, unsigned int *enabled, int set)
 {
-    int status = ccc_exec_enter(executable, graph, node, NULL);
-    if (status)
+    CUgraphNode target = (CUgraphNode)(uintptr_t)node;
+    CCC_ENTER_ALL_OR(status, executable, graph);
+    if ((status = ccc_graph_check(graph, &node, 1)))
         return status;
-    CUresult result = cuGraphNodeSetEnabled(CCC_EXEC_OF(executable), (CUgraphNode)(uintptr_t)node, enabled != 0);
-    ccc_exec_leave(executable, graph, NULL);
-    return result ? ccc_fail((int)result, "cuGraphNodeSetEnabled") : 0;
-}
-
-static int ccc_exec_enabled(ccc_handle *executable, ccc_handle *graph, uint64_t node, unsigned int *enabled)
-{
-    int status = ccc_exec_enter(executable, graph, node, NULL);
-    if (status)
-        return status;
-    CUresult result = cuGraphNodeGetEnabled(CCC_EXEC_OF(executable), (CUgraphNode)(uintptr_t)node, enabled);
-    ccc_exec_leave(executable, graph, NULL);
-    return result ? ccc_fail((int)result, "cuGraphNodeGetEnabled") : 0;
+    if (set)
+        CCC_TRY(cuGraphNodeSetEnabled, CCC_EXEC_OF(executable), target, *enabled);
+    else
+        CCC_TRY(cuGraphNodeGetEnabled, CCC_EXEC_OF(executable), target, enabled);
+    return 0;
 }
 
 #endif

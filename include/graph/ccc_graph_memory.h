@@ -14,16 +14,16 @@
 // A use of the handle for a graph that is being captured from here; NULL for one that another library captures.
 static ccc_handle *ccc_captured_graph(CUgraph graph)
 {
-    int locks = ccc_graph_locks();
-    if (locks)
-        pthread_mutex_lock(&ccc_capture_lock);
-    ccc_handle *found = ccc_captured_graphs;
-    while (found && CCC_GRAPH_OF(found) != graph)
-        found = ccc_graph_data(found)->next;
+    ccc_handle *found = NULL;
+    ccc_capture_enter();
+    for (ccc_handle *at = ccc_captures_begun; at && found == NULL; at = ccc_as_capture(at)->next) {
+        ccc_handle *home = ccc_as_capture(at)->graph;
+        if (CCC_GRAPH_OF(home) == graph && ccc_graph_data(home) && ccc_graph_data(home)->captured == CCC_CAPTURE_ACTIVE)
+            found = home;
+    }
     if (found && !ccc_retain(found))
         found = NULL;
-    if (locks)
-        pthread_mutex_unlock(&ccc_capture_lock);
+    ccc_capture_leave();
     return found;
 }
 

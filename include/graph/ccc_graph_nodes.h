@@ -7,6 +7,9 @@
 #define CCC_GRAPH_NODES_H
 
 #include "graph/ccc_graph.h"
+#include "memory/ccc_view.h"
+
+enum { CCC_TO_DEVICE = 1, CCC_FROM_DEVICE = 2 };  // memory that the driver knows nothing of before the graph runs
 
 // Where a node's parameters have its context; NULL for nodes of a type that has none.
 static CUcontext *ccc_graph_context_of(CUgraphNodeParams *params)
@@ -54,6 +57,47 @@ static int ccc_graph_complete(CUgraphNodeParams *params, ccc_keep *keep)
         return ccc_graph_context(params);
     ccc_host_wrap(&params->host, keep);
     return 0;
+}
+
+// Tell the driver where memory is: the driver itself is asked, unless a graph allocates the memory.
+static int ccc_graph_place(ccc_box *box, int on_device)
+{
+    if (ccc_box_is_array(box))
+        return 0;
+    int of_graph = on_device || (box->handle && box->handle->flags & CCC_OF_GRAPH);
+    int type = of_graph ? CU_MEMORYTYPE_DEVICE : ccc_pointer_kind(ccc_box_address(box));
+    if (type < 0)
+        return ccc_last.status;
+    box->on_host = type == CU_MEMORYTYPE_HOST;
+    box->on_device = !box->on_host;
+    return 0;
+}
+
+// The parameters of a copy, which runs in the context of an array that takes part. Addresses of memory are given.
+// `on_device` is of CCC_TO_DEVICE and CCC_FROM_DEVICE.
+static int ccc_graph_copy_params(CUgraphNodeParams *params, const ccc_box_copy *copy, int on_device)
+{
+    ccc_box_copy placed = *copy;
+    CCC_USE_MAYBE(ccc_box_is_array(&copy->target) ? copy->target.handle : NULL);
+    CCC_USE_MAYBE(ccc_box_is_array(&copy->source) ? copy->source.handle : NULL);
+    int status = ccc_graph_place(&placed.source, on_device & CCC_FROM_DEVICE);
+    if (status == 0)
+        status = ccc_graph_place(&placed.target, on_device & CCC_TO_DEVICE);
+    if (status)
+        return status;
+    params->type = CU_GRAPH_NODE_TYPE_MEMCPY;
+    params->memcpy.copyParams = ccc_box_describe(&placed);
+    const ccc_handle *array = ccc_box_array(copy);
+    if (array)
+        params->memcpy.copyCtx = CCC_CTX(ccc_context_of(array));
+    return 0;
+}
+
+// The parameters of a copy between views.
+static int ccc_graph_view_params(CUgraphNodeParams *params, const ccc_strided_copy *view, int on_device)
+{
+    const ccc_box_copy copy = ccc_view_box(view);
+    return ccc_graph_copy_params(params, &copy, on_device);
 }
 
 // Attributes that a kernel node is to have.
@@ -176,9 +220,7 @@ static ccc_added ccc_graph_add_to(ccc_handle *handle, const uint64_t *before, si
 static ccc_added ccc_graph_add(ccc_handle *graph, const uint64_t *before, size_t count, CUgraphNodeParams *params,
                                ccc_attributes *attributes, ccc_handle *child, ccc_keep *keep)
 {
-    int status = ccc_graph_enter_both(graph, child);
-    if (status)
-        return ccc_not_added(status, keep);
+    CCC_ENTER_ALL_OR(ccc_not_added(status, keep), graph, child);
     ccc_kept *copy;
     status = ccc_graph_embed(graph, child, &copy);
     ccc_added added =
@@ -187,8 +229,57 @@ static ccc_added ccc_graph_add(ccc_handle *graph, const uint64_t *before, size_t
         ccc_graph_embedded(graph, added.node, copy);
     if (child && ccc_root_data(child)->conditional)
         ccc_root_data(graph)->conditional = 1;
-    ccc_graph_leave_both(graph, child);
     return added;
+}
+
+#define CCC_LEAST_POINTERS 5  // of a kernel whose parameters are not known one by one
+#define CCC_MOST_POINTERS 64  // kernels with more parameters take the longer way
+
+// The parameters of a node that runs a kernel as a launch does. They point to the arguments, the target and `pointers`,
+// which has room for as many as the kernel has parameters, and for CCC_LEAST_POINTERS.
+static void ccc_graph_launch_params(CUgraphNodeParams *params, const ccc_target *target, const ccc_config *config,
+                                    const char *arguments, void **pointers)
+{
+    params->type = CU_GRAPH_NODE_TYPE_KERNEL;
+    params->kernel.kern = (CUkernel)CCC_POINTER(target->kernel);
+    params->kernel.gridDimX = config->driver.gridDimX;
+    params->kernel.gridDimY = config->driver.gridDimY;
+    params->kernel.gridDimZ = config->driver.gridDimZ;
+    params->kernel.blockDimX = config->driver.blockDimX;
+    params->kernel.blockDimY = config->driver.blockDimY;
+    params->kernel.blockDimZ = config->driver.blockDimZ;
+    params->kernel.sharedMemBytes = config->driver.sharedMemBytes;
+    if (target->size == 0)
+        return;
+    if (target->offsets == NULL) {
+        void *extra[CCC_LEAST_POINTERS] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)arguments,
+                                           CU_LAUNCH_PARAM_BUFFER_SIZE, (void *)&target->size, CU_LAUNCH_PARAM_END};
+        params->kernel.extra = memcpy(pointers, extra, sizeof extra);
+        return;
+    }
+    for (size_t i = 0; i < target->count; i++)  // the only way for cooperative kernels
+        pointers[i] = (void *)(arguments + target->offsets[i]);
+    params->kernel.kernelParams = pointers;
+}
+
+// Add a node that runs a kernel, after another one or, where that is 0, after none. The target, the configuration and
+// the packed arguments are those of a launch; `handles` are what is kept besides the kernel. The status is
+// CCC_UNCHECKED, and nothing was done, where there are attributes or too many parameters.
+static ccc_added ccc_graph_add_launch(ccc_handle *graph, uint64_t before, const ccc_target *target,
+                                      const ccc_config *config, const char *arguments, ccc_handle *const *handles,
+                                      size_t count)
+{
+    CUgraphNodeParams params = {0};
+    void *pointers[CCC_MOST_POINTERS];
+    if (config->demanding || target->count > CCC_MOST_POINTERS)
+        return ccc_not_added(CCC_UNCHECKED, NULL);
+    CCC_USE_OR(target->kernel, ccc_not_added(CCC_CLOSED, NULL));
+    CCC_ENTER_OR(graph, NULL, 0, ccc_not_added(status, NULL));
+    ccc_keep *keep = ccc_keep_of(target->kernel, handles, count, 0, 0);
+    if (keep == NULL)
+        return ccc_not_added(ccc_last.status, NULL);
+    ccc_graph_launch_params(&params, target, config, arguments, pointers);
+    return ccc_graph_add_to(graph, &before, before != 0, &params, NULL, keep);
 }
 
 // Set a node's parameters, and what is kept for them in place of `old`. If there is a child, a copy of it takes the
@@ -199,11 +290,7 @@ static int ccc_graph_set(ccc_handle *graph, uint64_t node, CUgraphNodeParams *pa
 {
     ccc_kept *copy = NULL;
     CUgraphNode target = (CUgraphNode)(uintptr_t)node;
-    int status = ccc_graph_enter_both(graph, child);
-    if (status) {
-        ccc_keep_finish(keep);
-        return status;
-    }
+    CCC_ENTER_ALL_OR((ccc_keep_finish(keep), status), graph, child);
     ccc_map *gone = &ccc_root_data(graph)->gone;
     if ((status = ccc_graph_check(graph, &node, 1)) || (child && (status = ccc_map_reserve(gone, count))) ||
         (status = ccc_graph_complete(params, keep)) || (status = ccc_graph_embed(graph, child, &copy))) {
@@ -225,7 +312,6 @@ static int ccc_graph_set(ccc_handle *graph, uint64_t node, CUgraphNodeParams *pa
         ccc_graph_drop(graph, node, inner, count);
     }
     ccc_graph_embedded(graph, status ? 0 : node, copy);
-    ccc_graph_leave_both(graph, child);
     return status;
 }
 
@@ -235,13 +321,11 @@ static int ccc_graph_get(ccc_handle *graph, uint64_t node, int type, void *param
     CUgraphNode target = (CUgraphNode)(uintptr_t)node;
     const char *call;
     CUresult result;
-    int status = ccc_graph_enter_at(graph, &node, 1);
-    if (status)
-        return status;
+    CCC_ENTER_AT(graph, node);
     switch (type) {
 #define CCC_GET(kind, function) \
     case CU_GRAPH_NODE_TYPE_##kind: \
-        call = #function; \
+        call = #function; /* not CCC_TRY, which would name what the header makes of it */ \
         result = function(target, params); \
         break;
         CCC_GET(KERNEL, cuGraphKernelNodeGetParams)
@@ -257,23 +341,21 @@ static int ccc_graph_get(ccc_handle *graph, uint64_t node, int type, void *param
 #undef CCC_GET
     default: call = "cuGraphNodeGetParams"; result = CUDA_ERROR_INVALID_VALUE;
     }
-    if (result == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_HOST)
+    if (result)
+        return ccc_fail((int)result, call);
+    if (type == CU_GRAPH_NODE_TYPE_HOST)
         ccc_host_unwrap(params);
-    if (result == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_GRAPH)
+    if (type == CU_GRAPH_NODE_TYPE_GRAPH)
         ccc_graph_found(graph, params, 1);
-    ccc_graph_leave(graph);
-    return result ? ccc_fail((int)result, call) : 0;
+    return 0;
 }
 
 static int ccc_graph_get_attribute(ccc_handle *graph, uint64_t node, CUlaunchAttributeID id,
                                    CUlaunchAttributeValue *value)
 {
-    int status = ccc_graph_enter_at(graph, &node, 1);
-    if (status)
-        return status;
-    CUresult result = cuGraphKernelNodeGetAttribute((CUgraphNode)(uintptr_t)node, id, value);
-    ccc_graph_leave(graph);
-    return result ? ccc_fail((int)result, "cuGraphKernelNodeGetAttribute") : 0;
+    CCC_ENTER_AT(graph, node);
+    CCC_TRY(cuGraphKernelNodeGetAttribute, (CUgraphNode)(uintptr_t)node, id, value);
+    return 0;
 }
 
 // The event of a node, for another Python object: it is not destroyed before this handle goes.

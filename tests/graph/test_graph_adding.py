@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes that C makes from plain arguments: the same as those that are added the long way."""
+"""Nodes that fill, copy, record, wait, call or do nothing: adding them."""
 
 from __future__ import annotations
 
@@ -11,25 +11,22 @@ from graphs import SIZE, eventually, stays, watched
 
 from cuda_core_cffi import CUDAError, LegacyPinnedMemoryResource, live_objects, simulator
 from cuda_core_cffi._lifetime.references import kept
-from cuda_core_cffi.graph import direct, node_maker
+from cuda_core_cffi._memory import operands
+from cuda_core_cffi.graph import node_maker, parameters
 
-WAYS = {  # each kind of node: how it is added, and what it then tells
-    "fill": (lambda it: it.graph.memset(it.dst, 3, 16), ("dptr", "value", "element_size", "width", "height", "pitch")),
-    "pattern": (
-        lambda it: it.graph.memset(it.dst, b"\1\2\3\4", 16),
-        ("dptr", "value", "element_size", "width", "height", "pitch"),
-    ),
-    "fill at an address": (lambda it: it.graph.memset(it.dst.handle, 3, 16), ("dptr", "value", "width")),
-    "copy": (lambda it: it.graph.memcpy(it.dst, it.src, 16), ("dst", "src", "size")),
-    "copy from the host": (lambda it: it.graph.memcpy(it.dst, it.host, 16), ("dst", "src", "size")),
-    "copy to the host": (lambda it: it.graph.memcpy(it.host, it.src, 16), ("dst", "src", "size")),
-    "copy of addresses": (lambda it: it.graph.memcpy(it.dst.handle, it.src.handle, 16), ("dst", "src", "size")),
-    "record": (lambda it: it.graph.record(it.event), ("event",)),
-    "wait": (lambda it: it.graph.wait(it.event), ("event",)),
-    "callback": (lambda it: it.graph.callback(print), ("callback",)),
-    "empty": (lambda it: it.graph.join(), ()),
+WAYS = {  # each kind of node: how it is added
+    "fill": lambda it: it.graph.memset(it.dst, 3, 16),
+    "pattern": lambda it: it.graph.memset(it.dst, b"\1\2\3\4", 16),
+    "fill at an address": lambda it: it.graph.memset(it.dst.handle, 3, 16),
+    "copy": lambda it: it.graph.memcpy(it.dst, it.src, 16),
+    "copy from the host": lambda it: it.graph.memcpy(it.dst, it.host, 16),
+    "copy to the host": lambda it: it.graph.memcpy(it.host, it.src, 16),
+    "copy of addresses": lambda it: it.graph.memcpy(it.dst.handle, it.src.handle, 16),
+    "record": lambda it: it.graph.record(it.event),
+    "wait": lambda it: it.graph.wait(it.event),
+    "callback": lambda it: it.graph.callback(print),
+    "empty": lambda it: it.graph.join(),
 }
-SHORT = ("add_copy", "add_empty", "add_event", "add_fill", "add_host_call")
 
 
 class Things:
@@ -45,33 +42,10 @@ def it(device, stream, graph, memory):
         yield things
 
 
-def told(made, names: tuple[str, ...]) -> tuple[object, ...]:
-    """Return what a node tells of itself and what is known of it besides."""
-    record = made._record()
-    details = repr(made).partition("handle=")[2].partition(" ")[2]
-    operands = {name: tuple(items) for name, items in record.operands.items()}
-    return type(made), details, operands, record.context, *(getattr(made, name) for name in names)
-
-
-@pytest.mark.parametrize("kind", WAYS)
-def test_both_ways_make_the_same_node(it, kind, monkeypatch):
-    add, names = WAYS[kind]
-    with monkeypatch.context() as patched:
-        patched.setattr(node_maker, "add_node", None)
-        short = add(it)
-    with monkeypatch.context() as patched:
-        for name in SHORT:
-            patched.setattr(node_maker, name, lambda *_: None)
-        long = add(it)
-    assert short != long
-    assert told(short, names) == told(long, names)
-
-
 @pytest.mark.parametrize("kind", WAYS)
 def test_such_a_node_comes_after_another(it, kind):
     first = it.graph.empty()
-    add, _ = WAYS[kind]
-    last = add(type("", (), {**vars(it), "graph": first.join()}))
+    last = WAYS[kind](type("", (), {**vars(it), "graph": first.join()}))
     (between,) = last.pred
     assert set(between.pred) == {first}
 
@@ -84,10 +58,9 @@ def test_several_nodes_come_before_one_that_does_nothing(graph):
 @pytest.mark.parametrize("kind", WAYS)
 @pytest.mark.simulator_only("has a call of the driver fail")
 def test_a_node_that_the_driver_refuses_is_an_error(it, kind):
-    add, _ = WAYS[kind]
     before = len(kept)
     with simulator.fail("cuGraphAddNode", "CUDA_ERROR_UNKNOWN"), pytest.raises(CUDAError, match="cuGraphAddNode"):
-        add(it)
+        WAYS[kind](it)
     assert it.graph.nodes() == set()
     assert eventually(lambda: len(kept) <= before)
 
@@ -153,14 +126,13 @@ def test_what_is_closed_is_told(it, kind):
     name = "this Event" if kind in ("record", "wait") else "dst: this Buffer"
     (it.event if kind in ("record", "wait") else it.dst).close()
     with pytest.raises(RuntimeError, match=f"{name} is closed"):
-        WAYS[kind][0](it)
+        WAYS[kind](it)
 
 
 def test_what_is_closed_in_between_is_told(it, monkeypatch):
-    handle = it.dst.handle
     it.dst.close()
-    monkeypatch.setattr(direct, "_handle", lambda c_handle: handle)
-    with pytest.raises(RuntimeError, match="dst: this Buffer is closed"):
+    monkeypatch.setattr(operands, "_is_open", lambda c_handle: True)
+    with pytest.raises(RuntimeError, match="closed"):
         it.graph.memset(it.dst, 1, 1)
 
 
@@ -168,6 +140,6 @@ def test_a_function_is_let_go_of_where_the_graph_was_closed_in_between(graph):
     owner, seen = watched()
     graph.close()
     with pytest.raises(RuntimeError, match="this GraphDefinition is closed"):
-        direct.add_host_call(graph, (), functools.partial(print, owner), None)
+        node_maker.add_node(graph, (), parameters.host_call(functools.partial(print, owner), None))
     del owner
     assert eventually(lambda: seen() is None)
