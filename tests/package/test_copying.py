@@ -68,7 +68,6 @@ INTERNAL = {
     "_alias.finder.NamespaceFinder", "_alias.modules.Alias", "_alias.modules.Core", "_alias.modules.Utilities",
     "_core.python_calls.DeviceFinder", "_core.python_calls.Devices", "_core.python_calls.ElapsedOperand",
     "_core.python_calls.Memory", "_core.python_calls.Owner", "_core.python_calls.Pool",
-    "_core.python_calls.StandIn",
     "_code.elf.Elf", "_code.kernel.KnownKernel", "_code.kernel.Library",
     "_code.kernel.LoadableCode", "_code.kernel._Attribute", "_code.mangling._NonType", "_code.mangling._Symbol",
     "_compile.compiler.Compiler", "_compile.driver_linker.DriverLinker", "_compile.link_backend.LinkBackend",
@@ -84,7 +83,7 @@ INTERNAL = {
     "_launching.prepared.Plan",
     "_lifetime.hold.Hold", "_lifetime.host_memory.HostReference",
     "_lifetime.pending_calls.Unraisable", "_lifetime.table.Cell", "_lifetime.table.Table",
-    "_memory.exporter.Exporter", "_memory.ipc.IPCPool", "_memory.ipc.Share",
+    "_memory.exporter.Exporter", "_memory.exporter.HostBytes", "_memory.ipc.IPCPool", "_memory.ipc.Share",
     "_memory.lease.Lease", "_memory.pool.MemPool", "_memory.pool.PoolView",
     "_memory.virtual_options.Plan", "_raw.convert.Pointers",
     "_raw.types.AddressField", "_raw.types.BytesField", "_raw.types.EnumField", "_raw.types.Field",
@@ -102,7 +101,7 @@ INTERNAL = {
     "texture._array.ArrayBase", "texture._formats.Description", "typing.IsStreamType",
 }  # fmt: skip
 if sys.implementation.name == "cpython":
-    INTERNAL |= {f"_calls.{name}" for name in ("DeviceFinder", "ElapsedOperand", "Memory", "Owner", "Pool", "StandIn")}
+    INTERNAL |= {f"_calls.{name}" for name in ("DeviceFinder", "ElapsedOperand", "Memory", "Owner", "Pool")}
 
 
 ENUMERATIONS = [cls for cls in CLASSES.values() if issubclass(cls, enum.Enum) and len(cls)]
