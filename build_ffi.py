@@ -224,7 +224,7 @@ def generate() -> None:
     nvml_api, nvml = read_nvml_api(), load_generator("nvml")
     (GENERATED_C / "ccc_nvml_rows.h").write_text(nvml.write_rows(nvml_api))
     cdef = load_generator("cdef").write_cdef(api) + nvml.write_cdef(nvml_api)
-    cdef += (INCLUDE / "cuda_core_cffi.cdef").read_text()
+    cdef += load_generator("helpers").write_cdef(INCLUDE, PACKAGE)
     (GENERATED / "types.cdef").write_text(load_generator("cdef").write_types(api))
     (GENERATED / "nvml_types.cdef").write_text(nvml.write_types(nvml_api))
     (GENERATED / "generated.py").write_text(load_generator("bindings").write_driver_module(api))
