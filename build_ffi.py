@@ -213,9 +213,10 @@ def generate() -> None:
     nvml_api, nvml = read_nvml_api(), load_generator("nvml")
     (GENERATED_C / "ccc_nvml_rows.h").write_text(nvml.write_rows(nvml_api))
     cdef = load_generator("cdef").write_cdef(api) + nvml.write_cdef(nvml_api)
-    helpers = (INCLUDE / "cuda_core_cffi.cdef").read_text()
-    declared, defined = ("", "") if CPYTHON else generator.write_storing(helpers)
-    cdef += helpers + declared
+    helpers = load_generator("helpers")
+    declared = helpers.write_cdef(INCLUDE, PACKAGE)
+    storing, stores = ("", "") if CPYTHON else helpers.write_storing(declared)
+    cdef += declared + storing
     (GENERATED / "types.cdef").write_text(load_generator("cdef").write_types(api))
     (GENERATED / "nvml_types.cdef").write_text(nvml.write_types(nvml_api))
     (GENERATED / "generated.py").write_text(load_generator("bindings").write_driver_module(api))
@@ -223,7 +224,7 @@ def generate() -> None:
     (PACKAGE / "include").mkdir(exist_ok=True)
     shutil.copy(INCLUDE / "cuda_core_cffi.h", PACKAGE / "include")
     prelude = "#include <cuda.h>\n#include <nvml.h>\n" + "".join(f'#include "{name}"\n' for name in HEADERS)
-    prelude += defined
+    prelude += stores
     prelude += '#pragma GCC optimize("Os")\n'  # some 780 functions that convert arguments, and tables
     generator.write_extension(EXTENSION, cdef, prelude, GENERATED_C / "_cuda.c", LIMITED_API)
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import pathlib
-import re
 
 import cffi
 
@@ -20,23 +19,6 @@ def write_extension(name: str, cdef: str, prelude: str, path: pathlib.Path, limi
     ffi.cdef(cdef)
     ffi.set_source(name, prelude, py_limited_api=limited_api)
     ffi.emit_c_code(str(path))
-
-
-def write_storing(helpers: str) -> tuple[str, str]:
-    """Return declarations and C of a second form of each helper that makes a handle (``ccc_view_into``).
-
-    It stores the handle in memory of the owner before it returns, and returns whether it made one. Without C that calls
-    the helpers (PyPy), an exception may come between the return of a call and the next step of Python.
-    """
-    declared, defined = [], []
-    found = re.findall(r"^ccc_handle \*(ccc_\w+)\((.*?)\);", re.sub(r"/\*.*?\*/", "", helpers, flags=re.S), re.M | re.S)
-    for name, text in found:
-        parameters = [] if text == "void" else text.split(",")
-        names = ", ".join(re.findall(r"\w+", parameter)[-1] for parameter in parameters)
-        head = f"int {name}_into({', '.join(['ccc_handle **owner', *(parameter.strip() for parameter in parameters)])})"
-        declared.append(f"{head};\n")
-        defined.append(f"static {head} {{ return (*owner = {name}({names})) != NULL; }}\n")
-    return "".join(declared), "".join(defined)
 
 
 def report(api: Api, nvml_api: NvmlApi) -> str:

@@ -38,7 +38,6 @@ _take = _capsule.take
 _take_numpy = _capsule.take_numpy
 _take_exchanged = _capsule.import_exchanged
 _is_simple = _capsule.is_simple
-_describe_array = _capsule.describe_array
 
 # Types whose instances are all read alike, which stay here: a process has a handful of array types.
 readers: dict[type, Reader] = {}
@@ -178,7 +177,7 @@ def exchange_reader(api: Any, is_torch: bool) -> Reader:
             refuse(obj)
         return tensor
 
-    return _capsule.exchange_reader(api, read, refuse)
+    return _capsule.reader(read, refuse, api)
 
 
 def refuse_lazy(tensor: Any) -> None:
@@ -215,8 +214,6 @@ def read_cuda_array_interface(obj: Any, stream_ptr: int | None) -> Any:
 
 def read_array_interface(obj: Any, stream_ptr: int | None = None) -> tuple[Any, ...]:
     """Read what has NumPy's array interface. It is memory of the host: there is no stream to wait for."""
-    if type(obj) is numpy_classes()[1] and (info := _describe_array(obj)) is not None:
-        return info
     address, shape, strides, readonly, dtype = read_interface(obj, interface_of(obj, "__array_interface__"))
     return address, shape, strides, -1, False, readonly, CPU, dtype, NO_TENSOR
 
@@ -288,7 +285,7 @@ def interface_dtype(obj: Any, interface: dict[str, Any]) -> Any:
     plain = plain_dtype(typestr) if type(typestr) is str else None
     if plain is not None and (dtype is None or dtype is plain):
         return plain
-    if not (isinstance(dtype, numpy_classes()[0]) and string_of(dtype) == typestr):  # else it says more than this can
+    if not (isinstance(dtype, dtype_class()) and string_of(dtype) == typestr):  # else it says more than this can
         dtype = numpy_dtype(typestr)
         if dtype.kind == "V" and description and (len(description) > 1 or tuple(description[0][:1]) != ("",)):
             dtype = numpy_dtype(description)
@@ -317,8 +314,8 @@ def string_of(dtype: Any) -> str:
 
 
 @functools.cache
-def numpy_classes() -> tuple[type, type]:
-    """Return ``numpy.dtype`` and ``numpy.ndarray``."""
+def dtype_class() -> type:
+    """Return ``numpy.dtype``."""
     import numpy
 
-    return numpy.dtype, numpy.ndarray
+    return numpy.dtype

@@ -23,7 +23,6 @@ __all__ = [
     "Memory",
     "Owner",
     "Pool",
-    "StandIn",
     "blank",
     "close",
     "close_once",
@@ -120,15 +119,6 @@ class Memory(Owner):
     _mr: Any
     _size: Any
     _whole: Any
-
-
-class StandIn:
-    """Stands for a stream."""
-
-    __slots__ = ("_captured", "_stream")
-
-    _captured: Any
-    _stream: Any
 
 
 class Devices(threading.local):

@@ -47,7 +47,6 @@ PINNED: int = lib.CCC_TENSOR_PINNED
 TENSOR_READ_ONLY: int = lib.CCC_TENSOR_READ_ONLY
 VERSIONED: int = lib.CCC_TENSOR_VERSIONED
 
-_new_struct = _capsule.new_struct
 _of_array = _capsule.of_array
 _of_buffer = _capsule.of_buffer
 _read_capsule = _capsule.read
@@ -202,13 +201,6 @@ def wants_host_copy(device: tuple[int, int], wanted: tuple[int, int], copy: bool
             f"the memory is on DLPack device {device}: host memory needs a copy, which copy=False forbids"
         )
     return True
-
-
-def export_struct(buffer: Any) -> Any:
-    """Return the capsule ``__array_struct__`` for host-accessible memory, which it keeps."""
-    if pins:
-        release_pins()
-    return _new_struct(show(buffer, (CPU, 0), False, False))
 
 
 def show(buffer: Any, device: tuple[int, int], versioned: bool, copied: bool) -> Any:

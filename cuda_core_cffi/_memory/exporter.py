@@ -14,7 +14,7 @@ from cuda_core_cffi._core.errors import check_cleanup
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle, Use
 from cuda_core_cffi._lifetime.references import Hold
-from cuda_core_cffi._memory.dlpack import export_buffer, export_struct
+from cuda_core_cffi._memory.dlpack import export_buffer
 from cuda_core_cffi._memory.resource import MemoryResource, dlpack_device
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Exporter(calls.Memory, Handle):
         """
         if self.is_closed or not self.is_device_accessible:
             raise AttributeError("this buffer is closed or not accessible to devices: no __cuda_array_interface__")
-        interface = self._array_interface()
+        interface = self._array_interface(self._lend())
         stream = lib.ccc_buffer_stream(self._c_handle)
         if stream:
             interface["stream"] = stream
@@ -120,18 +120,19 @@ class Exporter(calls.Memory, Handle):
         """
         if self.is_closed or not self.is_host_accessible:
             raise AttributeError("this buffer is closed or not accessible to the host: no __array_interface__")
-        return self._array_interface()
+        return self._array_interface(self._lend())
 
     @property
     def __array_struct__(self) -> CapsuleType:
         """Host-accessible memory as a one-dimensional array of bytes, for NumPy, in a capsule that keeps the memory."""
         if self.is_closed or not self.is_host_accessible:
             raise AttributeError("this buffer is closed or not accessible to the host: no __array_struct__")
-        found: CapsuleType = export_struct(self)
+        import numpy
+
+        found: CapsuleType = numpy.asarray(HostBytes(self)).__array_struct__
         return found
 
-    def _array_interface(self) -> dict[str, Any]:
-        address = self._lend()
+    def _array_interface(self, address: int) -> dict[str, Any]:
         return {"version": 3, "shape": (self._size,), "typestr": "|u1", "data": (address, False), "strides": None}
 
     def _device_type(self) -> tuple[int, int]:
@@ -230,6 +231,20 @@ class Exporter(calls.Memory, Handle):
     def memory_resource(self) -> MemoryResource | None:
         """The resource that the memory goes back to; None for borrowed memory."""
         return self._mr
+
+
+class HostBytes:
+    """Keep the host-accessible memory of a buffer, for the array of NumPy that shows it.
+
+    Parameters
+    ----------
+    buffer : Exporter
+        The buffer.
+    """
+
+    def __init__(self, buffer: Exporter) -> None:
+        self._hold = Hold(buffer._hold())
+        self.__array_interface__ = buffer._array_interface(int(_identity(buffer._c_handle)))  # as in Exporter._lend
 
 
 def show_bytes(buffer: Exporter, flags: int = 0, /) -> memoryview:

@@ -45,10 +45,10 @@ _wait_event = lib.ccc_stream_wait_event
 _wait_stream = lib.ccc_stream_wait_stream
 
 
-class StreamStandIn(Uncopyable, calls.StandIn):
-    """Stands for a stream wherever one is taken: a graph builder."""
+class StreamStandIn(Uncopyable):
+    """Stands for a stream wherever one is taken: a graph builder. C knows it and its attributes by their names."""
 
-    __slots__ = ()
+    __slots__ = ("_captured", "_stream")
 
     _captured: Stream | None  # the stream while it is captured, else None: kernels are launched in no other
     _stream: Stream | None  # None once it is closed

@@ -29,4 +29,26 @@ static const ccc_handle_type ccc_linker_type = {
     .needs_context = ccc_always_needs_context,  // cuLinkDestroy crashes without one, in driver 580
 };
 
+// A handle for what is about to be made, and is destroyed in this way. NULL: out of memory.
+static ccc_handle *ccc_foreign_new(ccc_kind kind, ccc_handle *parent, CUresult (*destroy)(uint64_t value),
+                                   const char *call)
+{
+    ccc_handle *handle = ccc_new(kind, 0, 0, parent);
+    if (handle) {
+        ccc_as_foreign(handle)->destroy = destroy;
+        ccc_as_foreign(handle)->call = call;
+    }
+    return handle;
+}
+
+// The same handle, with what was made; NULL, and no handle any more, if nothing was.
+static ccc_handle *ccc_foreign_made(ccc_handle *handle, void *value)
+{
+    if (value == NULL)
+        ccc_discard(handle);
+    else
+        handle->value = (uintptr_t)value;
+    return value ? handle : NULL;
+}
+
 #endif

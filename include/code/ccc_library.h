@@ -34,14 +34,8 @@ static ccc_handle *ccc_library_load(const void *code, char *log, unsigned int lo
     void *values[] = {log, (void *)(uintptr_t)log_size};
     if (ccc_init())
         return NULL;
-    CUresult result = cuLibraryLoadData(&library, code, options, values, 2, NULL, NULL, 0);
-    if (result) {
-        ccc_fail((int)result, "cuLibraryLoadData");
-        return NULL;
-    }
-    ccc_handle *handle = ccc_new(CCC_LIBRARY, (uintptr_t)library, CCC_WAITS | CCC_NEVER_AT_ONCE, NULL);
-    if (handle == NULL)
-        cuLibraryUnload(library);
+    ccc_handle *handle = ccc_new(CCC_LIBRARY, 0, CCC_WAITS | CCC_NEVER_AT_ONCE, NULL);
+    CCC_MAKE(handle, (uintptr_t)library, cuLibraryLoadData, &library, code, options, values, 2, NULL, NULL, 0);
     return handle;
 }
 
@@ -75,16 +69,12 @@ static int ccc_library_global(ccc_handle *handle, const char *name, uint64_t *ad
 static ccc_handle *ccc_kernel_get(ccc_handle *library, const char *name)
 {
     CUkernel kernel = NULL;
-    ccc_handle *handle = NULL;
     CCC_USE_OR(library, ccc_closed());
-    CUresult result = cuLibraryGetKernel(&kernel, (CUlibrary)CCC_POINTER(library), name);
-    if (result)
-        ccc_fail((int)result, "cuLibraryGetKernel");
-    else if (!ccc_kernels_add((uintptr_t)kernel, library))
-        ccc_fail(CCC_NO_MEMORY, "malloc");
-    else
-        handle = ccc_new(CCC_KERNEL, (uintptr_t)kernel, CCC_BORROWED | CCC_PART, library);
-    return handle;
+    CCC_TRY_OR(NULL, cuLibraryGetKernel, &kernel, (CUlibrary)CCC_POINTER(library), name);
+    if (ccc_kernels_add((uintptr_t)kernel, library))
+        return ccc_new(CCC_KERNEL, (uintptr_t)kernel, CCC_BORROWED | CCC_PART, library);
+    ccc_fail(CCC_NO_MEMORY, "malloc");
+    return NULL;
 }
 
 // A kernel by the number of its handle. It keeps `library`, if given; else its own library, if that was loaded
@@ -104,13 +94,9 @@ static ccc_handle *ccc_kernel_borrow(uint64_t value, ccc_handle *library)
 // Offset and size of one kernel parameter; CUDA_ERROR_INVALID_VALUE past the last.
 static int ccc_kernel_parameter(const ccc_handle *kernel, size_t index, size_t *offset, size_t *size)
 {
-    ccc_scope scope;
     CCC_USE(kernel);
-    int status = ccc_enter_any(&scope);  // the parameters are the same in every context, but the driver asks for one
-    if (status)
-        return status;
+    CCC_SCOPE(scope, ccc_enter_any(&scope));  // they are the same in every context, but the driver asks for one
     CUresult result = cuKernelGetParamInfo((CUkernel)CCC_POINTER(kernel), index, offset, size);
-    ccc_leave(&scope);
     if (result == CUDA_ERROR_INVALID_VALUE)
         return (int)result;  // the regular end of the list
     return result ? ccc_fail((int)result, "cuKernelGetParamInfo") : 0;

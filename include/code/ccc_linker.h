@@ -70,33 +70,19 @@ static ccc_handle *ccc_link_create(const int *options, const uint64_t *values, u
                                    const char *const *texts, unsigned int kernel_count, unsigned int variable_count,
                                    unsigned int input_count)
 {
-    int status;
     CUlinkState state = NULL;
-    ccc_handle *context = ccc_current_context(&status);
-    if (context == NULL) {
-        if (status == 0)
-            ccc_fail(CCC_NO_CONTEXT, "cuLinkCreate");
-        return NULL;
-    }
-    ccc_link *link = ccc_link_plan(options, values, count, texts, kernel_count, variable_count, input_count);
-    ccc_handle *handle = NULL;
-    if (link == NULL)
-        ccc_fail(CCC_NO_MEMORY, "malloc");
-    else {
-        CUresult result = cuLinkCreate(link->count, link->options, link->values, &state);
-        if (result)
-            ccc_fail((int)result, "cuLinkCreate");
-        else if ((handle = ccc_new(CCC_LINKER, (uintptr_t)state, 0, context)) == NULL)
-            cuLinkDestroy(state);
-    }
+    ccc_handle *context = ccc_needed_context("cuLinkCreate");
+    ccc_handle *handle = context ? ccc_foreign_new(CCC_LINKER, context, ccc_link_destroy, "cuLinkDestroy") : NULL;
     ccc_release(context);
-    if (handle == NULL) {
-        free(link);
+    if (handle == NULL)
         return NULL;
+    ccc_link *link = ccc_link_plan(options, values, count, texts, kernel_count, variable_count, input_count);
+    if (link == NULL) {
+        ccc_fail(CCC_NO_MEMORY, "malloc");
+        return ccc_foreign_made(handle, NULL);
     }
     handle->memory = link;
-    ccc_as_foreign(handle)->destroy = ccc_link_destroy;
-    ccc_as_foreign(handle)->call = "cuLinkDestroy";
+    CCC_MAKE(handle, (uintptr_t)state, cuLinkCreate, link->count, link->options, link->values, &state);
     return handle;
 }
 

@@ -89,28 +89,21 @@ static ccc_handle *ccc_nvjitlink_create(unsigned int option_count, const char *c
 {
     nvJitLinkHandle linker = NULL;
     size_t size = ccc_strings_size(options, option_count) + ccc_strings_size(names, input_count);
-    ccc_nvjitlink_texts *kept = malloc(sizeof *kept + size);
+    ccc_handle *handle = ccc_foreign_new(CCC_LINKER, NULL, ccc_nvjitlink_destroy, "nvJitLinkDestroy");
     *status = 0;
+    if (handle == NULL)
+        return NULL;
+    ccc_nvjitlink_texts *kept = handle->memory = malloc(sizeof *kept + size);
     if (kept == NULL) {
         ccc_fail(CCC_NO_MEMORY, "malloc");
-        return NULL;
+        return ccc_foreign_made(handle, NULL);
     }
     kept->option_count = option_count;
     char *buffer = (char *)(kept->texts + option_count + input_count);
     buffer = ccc_strings_copy(kept->texts, buffer, options, option_count);
     ccc_strings_copy(kept->texts + option_count, buffer, names, input_count);
     *status = ccc_nvjitlink_table.nvJitLinkCreate(&linker, option_count, kept->texts);
-    ccc_handle *handle = linker ? ccc_new(CCC_LINKER, (uintptr_t)linker, 0, NULL) : NULL;
-    if (handle == NULL) {
-        if (linker)
-            ccc_nvjitlink_table.nvJitLinkDestroy(&linker);
-        free(kept);
-        return NULL;
-    }
-    handle->memory = kept;
-    ccc_as_foreign(handle)->destroy = ccc_nvjitlink_destroy;
-    ccc_as_foreign(handle)->call = "nvJitLinkDestroy";
-    return handle;
+    return ccc_foreign_made(handle, linker);
 }
 
 // Add the input whose name was given as the `index`th. Returns nvJitLink's status.

@@ -58,17 +58,12 @@ static ccc_handle *ccc_program_create(const char *source, const char *name, int 
                                       const char *const *headers, const char *const *header_names, int *status)
 {
     nvrtcProgram program = NULL;
-    *status = ccc_nvrtc_table.nvrtcCreateProgram(&program, source, name, header_count, headers, header_names);
-    if (*status)
-        return NULL;
-    ccc_handle *handle = ccc_new(CCC_PROGRAM, (uintptr_t)program, 0, NULL);
+    ccc_handle *handle = ccc_foreign_new(CCC_PROGRAM, NULL, ccc_program_destroy, "nvrtcDestroyProgram");
+    *status = 0;
     if (handle == NULL)
-        ccc_nvrtc_table.nvrtcDestroyProgram(&program);
-    else {
-        ccc_as_foreign(handle)->destroy = ccc_program_destroy;
-        ccc_as_foreign(handle)->call = "nvrtcDestroyProgram";
-    }
-    return handle;
+        return NULL;
+    *status = ccc_nvrtc_table.nvrtcCreateProgram(&program, source, name, header_count, headers, header_names);
+    return ccc_foreign_made(handle, *status ? NULL : program);
 }
 
 #endif

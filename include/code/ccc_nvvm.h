@@ -49,17 +49,12 @@ static CUresult ccc_nvvm_destroy(uint64_t value)
 static ccc_handle *ccc_nvvm_create(int *status)
 {
     nvvmProgram program = NULL;
-    *status = ccc_nvvm_table.nvvmCreateProgram(&program);
-    if (*status)
-        return NULL;
-    ccc_handle *handle = ccc_new(CCC_PROGRAM, (uintptr_t)program, 0, NULL);
+    ccc_handle *handle = ccc_foreign_new(CCC_PROGRAM, NULL, ccc_nvvm_destroy, "nvvmDestroyProgram");
+    *status = 0;
     if (handle == NULL)
-        ccc_nvvm_table.nvvmDestroyProgram(&program);
-    else {
-        ccc_as_foreign(handle)->destroy = ccc_nvvm_destroy;
-        ccc_as_foreign(handle)->call = "nvvmDestroyProgram";
-    }
-    return handle;
+        return NULL;
+    *status = ccc_nvvm_table.nvvmCreateProgram(&program);
+    return ccc_foreign_made(handle, *status ? NULL : program);
 }
 
 #endif

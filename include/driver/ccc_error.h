@@ -50,6 +50,16 @@ static CCC_COLD int ccc_fail(int status, const char *call)
             return ccc_fail((int)ccc_status_, #function); \
     } while (0)
 
+// The same in a helper that returns no status.
+#define CCC_TRY_OR(otherwise, function, ...) \
+    do { \
+        CUresult ccc_status_ = function(__VA_ARGS__); \
+        if (!CCC_LIKELY(ccc_status_ == CUDA_SUCCESS)) { \
+            ccc_fail((int)ccc_status_, #function); \
+            return otherwise; \
+        } \
+    } while (0)
+
 static int ccc_last_status(void) { return ccc_last.status; }
 
 static const char *ccc_last_call(void) { return ccc_last.call; }

@@ -32,12 +32,12 @@ typedef struct ccc_nvml_question {
 
 #define CCC_NVML_LIBRARY "libnvidia-ml.so.1"
 
+CCC_LOCK(ccc_nvml_lock);
 static struct {
-    pthread_mutex_t lock;
     void *library;
     char name[PATH_MAX + 64];
     char error[PATH_MAX + 256];
-} ccc_nvml = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} ccc_nvml;
 
 static _Thread_local nvmlReturn_t ccc_nvml_status;
 
@@ -86,12 +86,12 @@ static CCC_COLD void ccc_nvml_load(void)
 
 static CCC_COLD void *ccc_nvml_resolve(unsigned int function)
 {
-    pthread_mutex_lock(&ccc_nvml.lock);
+    pthread_mutex_lock(&ccc_nvml_lock);
     if (ccc_nvml.library == NULL)
         ccc_nvml_load();
     void *address = ccc_nvml.library ? dlsym(ccc_nvml.library, ccc_nvml_names[function]) : NULL;
     ccc_nvml_status = ccc_nvml.library ? NVML_ERROR_FUNCTION_NOT_FOUND : NVML_ERROR_LIBRARY_NOT_FOUND;
-    pthread_mutex_unlock(&ccc_nvml.lock);
+    pthread_mutex_unlock(&ccc_nvml_lock);
     if (address)
         atomic_store_explicit(&ccc_nvml_table[function], address, memory_order_release);
     return address;
@@ -183,12 +183,7 @@ static const char *ccc_nvml_name(void) { return ccc_nvml.name; }
 // Why none could be loaded.
 static const char *ccc_nvml_error(void) { return ccc_nvml.error; }
 
-static void ccc_nvml_after_fork(void)
-{
-    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
-    ccc_nvml.lock = unlocked;
-    ccc_nvml_set_ready(0);
-}
+static void ccc_nvml_after_fork(void) { ccc_nvml_set_ready(0); }
 
 __attribute__((constructor)) static void ccc_nvml_watch_fork(void) { pthread_atfork(NULL, NULL, ccc_nvml_after_fork); }
 

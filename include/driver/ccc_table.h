@@ -38,6 +38,17 @@ typedef enum ccc_reason {
 #define CCC_OLDEST_DRIVER 12000
 #define CCC_SIMULATOR "simulator/libcuda_core_cffi_simulator.so"
 
+// Define a lock. In the child of fork() the thread that held it, if any, is not there: it is free.
+#define CCC_LOCK(name) \
+    static pthread_mutex_t name; \
+    static void name##_free(void) \
+    { \
+        static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER; \
+        name = unlocked; \
+    } \
+    __attribute__((constructor)) static void name##_watch_fork(void) { pthread_atfork(NULL, NULL, name##_free); } \
+    static pthread_mutex_t name = PTHREAD_MUTEX_INITIALIZER
+
 typedef struct ccc_row {
     const char *name;
     const char *base;

@@ -255,6 +255,38 @@ static int ccc_release_object(ccc_handle *handle)
     return ccc_cleanup_waiting();
 }
 
+// Free a handle whose driver object was not made.
+static CCC_COLD void ccc_discard(ccc_handle *handle)
+{
+    atomic_fetch_sub_explicit(&ccc_live[handle->kind], 1, memory_order_relaxed);
+    if (handle->flags & CCC_WAITS)
+        atomic_fetch_sub(&ccc_waits_alive, 1);
+    handle->flags = CCC_BORROWED;
+    ccc_release_object(handle);
+}
+
+static ccc_handle *ccc_made(ccc_handle *handle, uint64_t value, CUresult result, const char *call)
+{
+    if (CCC_LIKELY(result == CUDA_SUCCESS)) {
+        handle->value = value;
+        return handle;
+    }
+    ccc_discard(handle);
+    ccc_fail((int)result, call);
+    return NULL;
+}
+
+// Call the driver function that makes the object of a new handle, which is NULL without memory for it; and set the
+// handle to NULL if it fails. The handle is there first, so that no object has to be destroyed for want of memory.
+// `object` is what the function sets.
+#define CCC_MAKE(handle, object, function, ...) \
+    do { \
+        if (CCC_LIKELY((handle) != NULL)) { \
+            const CUresult made_ = function(__VA_ARGS__); \
+            handle = ccc_made(handle, (uint64_t)(object), made_, #function); \
+        } \
+    } while (0)
+
 // End a use that was kept in an object of its own, in a finalizer perhaps: unlike a close, this never waits for the
 // device. Returns as ccc_close does.
 static int ccc_use_end(ccc_handle *use)

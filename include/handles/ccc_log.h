@@ -16,18 +16,9 @@
 // Bytes. The driver keeps 25600, and puts a line of its own before them; into less than there is it writes too much.
 #define CCC_LOG_CAPACITY 32768
 
-static pthread_mutex_t ccc_log_lock = PTHREAD_MUTEX_INITIALIZER;
+CCC_LOCK(ccc_log_lock);
 static CUlogIterator ccc_log_position;  // the driver counts its lines from 0
 static atomic_int ccc_log_followed;     // by how many that want every line
-
-// In the child of fork(): the thread that held the lock, if any, is not there.
-static void ccc_log_after_fork(void)
-{
-    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
-    ccc_log_lock = unlocked;
-}
-
-__attribute__((constructor)) static void ccc_log_watch_fork(void) { pthread_atfork(NULL, NULL, ccc_log_after_fork); }
 
 // Whether there is a log. A function that is not there must not be looked up: it would be reported as missing.
 static int ccc_log_exists(void) { return ccc_driver_version() >= CCC_LOG_SINCE && ccc_driver.reason == CCC_AVAILABLE; }

@@ -11,20 +11,8 @@
 #define CCC_MAX_DEVICES 256
 
 static _Atomic(ccc_handle *) ccc_primary[CCC_MAX_DEVICES];  // never released: leaking beats crashing at exit
-static pthread_mutex_t ccc_primary_lock = PTHREAD_MUTEX_INITIALIZER;
+CCC_LOCK(ccc_primary_lock);
 static atomic_int ccc_initialized;
-
-// In the child of fork(): the thread that held the lock, if any, is not there.
-static void ccc_primary_after_fork(void)
-{
-    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
-    ccc_primary_lock = unlocked;
-}
-
-__attribute__((constructor)) static void ccc_primary_watch_fork(void)
-{
-    pthread_atfork(NULL, NULL, ccc_primary_after_fork);
-}
 
 // Start the driver, once.
 static int ccc_init(void)
@@ -87,5 +75,11 @@ static void ccc_pop(int pushed)
     if (result)
         ccc_cleanup_failed((int)result, "cuCtxPopCurrent");
 }
+
+static void ccc_pop_scoped(const int *pushed) { ccc_pop(*pushed); }
+
+// From here to the end of the scope exactly this context is current.
+#define CCC_PUSH(context) \
+    __attribute__((cleanup(ccc_pop_scoped))) const int CCC_JOIN(ccc_pushed_, __COUNTER__) = ccc_push(context)
 
 #endif

@@ -210,32 +210,17 @@ static uint64_t ccc_buffer_stream(ccc_handle *buffer)
 // Make the context that a buffer was allocated in current, for an operation that would be wrong in another.
 static int ccc_enter_buffer(ccc_scope *scope, const ccc_handle *buffer)
 {
-    CUcontext current = NULL;
-    const ccc_handle *home = ccc_allocation(buffer)->parent;
-    *scope = (ccc_scope){NULL, 0};
-    if (home == NULL)
-        return 0;
-    CCC_TRY(cuCtxGetCurrent, &current);
-    if (current == CCC_CTX(home))
-        return 0;
-    CCC_TRY(cuCtxPushCurrent, CCC_CTX(home));
-    scope->pushed = 1;
-    return 0;
+    return ccc_enter_context(scope, ccc_allocation(buffer)->parent);
 }
 
 static int ccc_buffer_wait(const ccc_handle *buffer, ccc_handle *own, ccc_handle *other, int own_waits)
 {
-    ccc_scope scope;
     if (own == NULL || own->value == other->value)
         return 0;
     CCC_USE(other);
-    int status = ccc_enter_buffer(&scope, buffer);
-    if (status)
-        return status;
-    status = own_waits ? ccc_stream_wait_stream_in(own, other)
-                       : ccc_stream_wait_stream_in(other, own);  // own may be closed in Python
-    ccc_leave(&scope);
-    return status;
+    CCC_SCOPE(scope, ccc_enter_buffer(&scope, buffer));
+    return own_waits ? ccc_stream_wait_stream_in(own, other)
+                     : ccc_stream_wait_stream_in(other, own);  // own may be closed in Python
 }
 
 static int ccc_buffer_relate(ccc_handle *buffer, ccc_handle *other, int own_waits)

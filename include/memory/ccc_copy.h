@@ -35,14 +35,6 @@ static int ccc_copy_has_attributes(int batch)
     return 0;
 }
 
-// A status if the stream, of which the caller has a use, is being captured.
-static int ccc_copy_check_capture(const ccc_handle *stream)
-{
-    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-    CCC_TRY(cuStreamIsCapturing, CCC_STRM(stream), &capture);
-    return capture == CU_STREAM_CAPTURE_STATUS_NONE ? 0 : CCC_CAPTURING;
-}
-
 // A status unless copies with these attributes can be made in the stream, of which the caller has a use.
 static int ccc_copy_check(const ccc_handle *stream, const CUmemcpyAttributes *const *attributes, size_t count,
                           int batch)
@@ -52,7 +44,7 @@ static int ccc_copy_check(const ccc_handle *stream, const CUmemcpyAttributes *co
     for (size_t i = 0; i < count && !ccc_copy_has_attributes(batch); i++)
         if (attributes[i]->srcAccessOrder == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL)
             return CCC_READ_LATER;
-    return ccc_copy_check_capture(stream);
+    return ccc_check_capture(stream);
 }
 
 // The primary context of the device whose memory is at an address; NULL if that is no memory of a device.
@@ -162,38 +154,26 @@ static CCC_COLD ccc_handle *ccc_not_copied(int status)
 // closed if the copy is done; NULL if none was made. The caller has a use of the stream.
 static ccc_handle *ccc_copy_with_event(ccc_copy_maker make, const void *copy, ccc_handle *stream)
 {
-    int status;
-    ccc_handle *home = ccc_stream_home(stream);
-    if (home == NULL)
-        return NULL;
-    int pushed = ccc_push(home);
-    CUevent value = NULL;
+    CCC_HOME_OR(NULL, home, stream);
     // before the copy: only the event says how long the memory is needed
-    CUresult result = cuEventCreate(&value, CU_EVENT_DISABLE_TIMING);
-    ccc_handle *event = result ? NULL : ccc_new(CCC_EVENT, (uintptr_t)value, 0, home);
+    ccc_handle *event = ccc_event_create_in(home, CU_EVENT_DISABLE_TIMING);
     if (event == NULL)
-        status = result ? ccc_fail((int)result, "cuEventCreate") : ccc_last_status();
-    else
-        status = make(copy, stream);
-    if (result == CUDA_SUCCESS && event == NULL)
-        cuEventDestroy(value);
-    if (status == 0 && (result = cuEventRecord(value, CCC_STRM(stream)))) {
+        return NULL;
+    int status = make(copy, stream);
+    CUresult result = status ? CUDA_SUCCESS : cuEventRecord((CUevent)CCC_POINTER(event), CCC_STRM(stream));
+    if (result) {
         // The copy is under way: wait for it instead.
         ccc_cleanup_failed((int)result, "cuEventRecord");
         if ((result = cuStreamSynchronize(CCC_STRM(stream))))
             status = ccc_fail((int)result, "cuStreamSynchronize");
-        else
-            ccc_close(event);
-    } else if (status == 0 && cuEventQuery(value) == CUDA_SUCCESS) {
-        ccc_close(event);
     }
-    if (status && event) {
+    if (status) {
         ccc_release_object(event);
-        event = NULL;
+        return ccc_not_copied(status);
     }
-    ccc_pop(pushed);
-    ccc_release(home);
-    return event ? event : ccc_not_copied(status);
+    if (cuEventQuery((CUevent)CCC_POINTER(event)) == CUDA_SUCCESS)
+        ccc_close(event);
+    return event;
 }
 
 // A copy between bytes that are in one piece.
@@ -217,7 +197,7 @@ static ccc_handle *ccc_copy_host(const ccc_handle *buffer, void *host, size_t si
     uint64_t from = (uintptr_t)host, to = buffer->value;
     CCC_USE_OR(buffer, ccc_closed());
     CCC_USE_OR(stream, ccc_closed());
-    int status = attributes ? ccc_copy_check(stream, &attributes, 1, 0) : ccc_copy_check_capture(stream);
+    int status = attributes ? ccc_copy_check(stream, &attributes, 1, 0) : ccc_check_capture(stream);
     if (status == 0 && ccc_overlap(to, from, size))
         status = CCC_OVERLAP;
     if (status)
@@ -233,20 +213,12 @@ static int ccc_copy_to_host(void *destination, const ccc_handle *source, size_t 
     CCC_USE(source);
     if (size == 0)
         return 0;
-    ccc_scope scope;
-    int status = ccc_enter_buffer(&scope, source);
-    if (status)
-        return status;
-    ccc_handle *stream = ccc_buffer_stream_use(source);
-    const char *call = "cuStreamSynchronize";
-    CUresult result = stream ? cuStreamSynchronize(CCC_STRM(stream)) : CUDA_SUCCESS;
-    if (result == CUDA_SUCCESS) {
-        call = "cuMemcpy";
-        result = cuMemcpy((CUdeviceptr)(uintptr_t)destination, source->value, size);
-    }
-    ccc_leave(&scope);
-    ccc_release_scoped(&stream);
-    return result ? ccc_fail((int)result, call) : 0;
+    CCC_SCOPE(scope, ccc_enter_buffer(&scope, source));
+    __attribute__((cleanup(ccc_release_scoped))) ccc_handle *stream = ccc_buffer_stream_use(source);
+    if (stream)
+        CCC_TRY(cuStreamSynchronize, CCC_STRM(stream));
+    CCC_TRY(cuMemcpy, (CUdeviceptr)(uintptr_t)destination, source->value, size);
+    return 0;
 }
 
 // The same of memory that only the host can access: no driver is needed, nor a context.

@@ -74,21 +74,13 @@ static ccc_handle *ccc_graphics_register(unsigned int name, unsigned int target,
 {
     const char *call = is_image ? "cuGraphicsGLRegisterImage" : "cuGraphicsGLRegisterBuffer";
     CUgraphicsResource resource = NULL;
-    int status;
-    ccc_handle *context = ccc_current_context(&status);
-    if (context == NULL) {
-        if (status == 0)
-            ccc_fail(CCC_NO_CONTEXT, call);
-        return NULL;
-    }
-    ccc_handle *handle = NULL;
-    CUresult result = ccc_gl_register(&resource, name, target, is_image, flags, call);
-    if (result)
-        ccc_fail((int)result, call);
-    else if ((handle = ccc_new(CCC_GRAPHICS, (uintptr_t)resource, 0, context)) == NULL)
-        cuGraphicsUnregisterResource(resource);
+    ccc_handle *context = ccc_needed_context(call);
+    ccc_handle *handle = context ? ccc_new(CCC_GRAPHICS, 0, 0, context) : NULL;
     ccc_release(context);
-    return handle;
+    if (handle == NULL)
+        return NULL;
+    CUresult result = ccc_gl_register(&resource, name, target, is_image, flags, call);
+    return ccc_made(handle, (uintptr_t)resource, result, call);
 }
 
 static CUresult ccc_free_mapped(ccc_handle *buffer, const ccc_handle *stream, const char **call)
@@ -106,32 +98,20 @@ static CUresult ccc_free_mapped(ccc_handle *buffer, const ccc_handle *stream, co
 
 static const ccc_memory_origin ccc_mapped_memory = {.needs_context = 1, .free = ccc_free_mapped};
 
-// In the context of the resource, which is marked as mapped: map it. The handle is the mapping, and has no memory yet.
-static ccc_handle *ccc_graphics_map_in(ccc_handle *graphics, ccc_handle *stream)
-{
-    CUgraphicsResource resource = (CUgraphicsResource)CCC_POINTER(graphics);
-    CUresult result = cuGraphicsMapResources(1, &resource, CCC_STRM(stream));
-    if (result) {
-        ccc_fail((int)result, "cuGraphicsMapResources");
-        return NULL;
-    }
-    ccc_handle *mapping = ccc_buffer_new(NULL, 0, 0, CCC_MAPPED, graphics->parent, graphics, stream);
-    if (mapping)
-        ccc_as_buffer(mapping)->origin = &ccc_mapped_memory;  // although it has no address yet
-    else if ((result = cuGraphicsUnmapResources(1, &resource, CCC_STRM(stream))))
-        ccc_cleanup_failed((int)result, "cuGraphicsUnmapResources");
-    return mapping;
-}
-
-// Map a resource in the order of a stream, for a caller with uses of both. NULL: CCC_ALREADY_MAPPED, or a failure.
+// In the context of a resource: map it in the order of a stream, for a caller with uses of both. The handle is the
+// mapping, and has no memory yet. NULL: CCC_ALREADY_MAPPED, or a failure.
 static ccc_handle *ccc_graphics_mapping(ccc_handle *graphics, ccc_handle *stream)
 {
+    CUgraphicsResource resource = (CUgraphicsResource)CCC_POINTER(graphics);
     if (atomic_exchange(&ccc_as_graphics(graphics)->mapped, 1)) {
         ccc_fail(CCC_ALREADY_MAPPED, "");
         return NULL;
     }
-    ccc_handle *mapping = ccc_graphics_map_in(graphics, stream);
-    if (mapping == NULL)
+    ccc_handle *mapping = ccc_buffer_new(NULL, 0, 0, CCC_MAPPED, graphics->parent, graphics, stream);
+    CCC_MAKE(mapping, 0, cuGraphicsMapResources, 1, &resource, CCC_STRM(stream));
+    if (mapping)
+        ccc_as_buffer(mapping)->origin = &ccc_mapped_memory;  // although it has no address yet
+    else
         atomic_store(&ccc_as_graphics(graphics)->mapped, 0);
     return mapping;
 }
@@ -142,60 +122,46 @@ static ccc_handle *ccc_graphics_map(ccc_handle *graphics, ccc_handle *stream, si
     CUdeviceptr pointer = 0;
     CCC_USE_OR(graphics, ccc_closed());
     CCC_USE_OR(stream, ccc_closed());
-    int pushed = ccc_push(graphics->parent);
+    CCC_PUSH(graphics->parent);
     ccc_handle *buffer = ccc_graphics_mapping(graphics, stream);
-    CUresult result =
-        buffer == NULL ? CUDA_SUCCESS
-                       : cuGraphicsResourceGetMappedPointer(&pointer, size, (CUgraphicsResource)CCC_POINTER(graphics));
+    if (buffer == NULL)
+        return NULL;
+    CUresult result = cuGraphicsResourceGetMappedPointer(&pointer, size, (CUgraphicsResource)CCC_POINTER(graphics));
     if (result) {
         ccc_fail((int)result, "cuGraphicsResourceGetMappedPointer");
         ccc_release_object(buffer);
-        buffer = NULL;
-    } else if (buffer) {
-        buffer->value = pointer;
-        ccc_as_buffer(buffer)->size = *size;
+        return NULL;
     }
-    ccc_pop(pushed);
+    buffer->value = pointer;
+    ccc_as_buffer(buffer)->size = *size;
     return buffer;
 }
 
 // In the context of a resource that is mapped: one of its arrays, with its description.
-static CUresult ccc_graphics_array(CUgraphicsResource resource, unsigned int index, unsigned int level, uint64_t *value,
-                                   CUDA_ARRAY3D_DESCRIPTOR *shape, const char **call)
+static int ccc_graphics_array(CUgraphicsResource resource, unsigned int index, unsigned int level, uint64_t *value,
+                              CUDA_ARRAY3D_DESCRIPTOR *shape)
 {
     CUarray array = NULL;
-    *call = "cuGraphicsSubResourceGetMappedArray";
-    CUresult result = cuGraphicsSubResourceGetMappedArray(&array, resource, index, level);
+    CCC_TRY(cuGraphicsSubResourceGetMappedArray, &array, resource, index, level);
     *value = (uintptr_t)array;
-    if (result)
-        return result;
-    *call = "cuArray3DGetDescriptor";
-    return cuArray3DGetDescriptor(shape, array);
+    CCC_TRY(cuArray3DGetDescriptor, shape, array);
+    return 0;
 }
 
 // The same: its mipmapped array, with the description of the first level, and how many levels there are.
-static CUresult ccc_graphics_mipmap(CUgraphicsResource resource, uint64_t *value, CUDA_ARRAY3D_DESCRIPTOR *shape,
-                                    unsigned int *levels, const char **call)
+static int ccc_graphics_mipmap(CUgraphicsResource resource, uint64_t *value, CUDA_ARRAY3D_DESCRIPTOR *shape,
+                               unsigned int *levels)
 {
     CUmipmappedArray mipmap = NULL;
-    CUarray level = NULL;
-    *call = "cuGraphicsResourceGetMappedMipmappedArray";
-    CUresult result = cuGraphicsResourceGetMappedMipmappedArray(&mipmap, resource);
+    CUarray level = NULL, next = NULL;
+    CCC_TRY(cuGraphicsResourceGetMappedMipmappedArray, &mipmap, resource);
     *value = (uintptr_t)mipmap;
-    if (result)
-        return result;
-    *call = "cuMipmappedArrayGetLevel";
-    if ((result = cuMipmappedArrayGetLevel(&level, mipmap, 0)))
-        return result;
+    CCC_TRY(cuMipmappedArrayGetLevel, &level, mipmap, 0);
     *levels = 1;  // the driver tells only which there are
-    while (*levels < CCC_MOST_LEVELS) {
-        CUarray next = NULL;
-        if (cuMipmappedArrayGetLevel(&next, mipmap, *levels))
-            break;
+    while (*levels < CCC_MOST_LEVELS && cuMipmappedArrayGetLevel(&next, mipmap, *levels) == CUDA_SUCCESS)
         ++*levels;
-    }
-    *call = "cuArray3DGetDescriptor";
-    return cuArray3DGetDescriptor(shape, level);
+    CCC_TRY(cuArray3DGetDescriptor, shape, level);
+    return 0;
 }
 
 // Map an image, as one of its arrays, or where `levels` is given as a mipmapped array. The handle is borrowed, and its
@@ -207,20 +173,15 @@ static ccc_handle *ccc_graphics_map_image(ccc_handle *graphics, ccc_handle *stre
     CCC_USE_OR(stream, ccc_closed());
     CUgraphicsResource resource = (CUgraphicsResource)CCC_POINTER(graphics);
     ccc_handle *image = NULL;
-    const char *call = "";
     uint64_t value = 0;
-    int pushed = ccc_push(graphics->parent);
+    CCC_PUSH(graphics->parent);
     ccc_handle *mapping = ccc_graphics_mapping(graphics, stream);
-    if (mapping) {
-        CUresult result = levels ? ccc_graphics_mipmap(resource, &value, shape, levels, &call)
-                                 : ccc_graphics_array(resource, index, level, &value, shape, &call);
-        if (result)
-            ccc_fail((int)result, call);
-        else
-            image = ccc_new(levels ? CCC_MIPMAP : CCC_ARRAY, value, CCC_BORROWED, mapping);
-        ccc_release_object(mapping);
-    }
-    ccc_pop(pushed);
+    if (mapping == NULL)
+        return NULL;
+    if ((levels ? ccc_graphics_mipmap(resource, &value, shape, levels)
+                : ccc_graphics_array(resource, index, level, &value, shape)) == 0)
+        image = ccc_new(levels ? CCC_MIPMAP : CCC_ARRAY, value, CCC_BORROWED, mapping);
+    ccc_release_object(mapping);
     return image;
 }
 

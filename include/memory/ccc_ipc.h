@@ -9,16 +9,7 @@
 #include "memory/ccc_memory.h"
 
 // Guards what is imported here, and importing and freeing it.
-static pthread_mutex_t ccc_ipc_lock = PTHREAD_MUTEX_INITIALIZER;
-
-// In the child of fork(): the thread that held the lock, if any, is not there.
-static void ccc_ipc_after_fork(void)
-{
-    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
-    ccc_ipc_lock = unlocked;
-}
-
-__attribute__((constructor)) static void ccc_ipc_watch_fork(void) { pthread_atfork(NULL, NULL, ccc_ipc_after_fork); }
+CCC_LOCK(ccc_ipc_lock);
 
 // --- Events ------------------------------------------------------------------------------------------------------
 
@@ -28,11 +19,8 @@ static int ccc_event_export(const ccc_handle *event, void *payload)
 {
     CUipcEventHandle value;
     CCC_USE(event);
-    int pushed = ccc_push(event->parent);
-    CUresult result = cuIpcGetEventHandle(&value, (CUevent)CCC_POINTER(event));
-    ccc_pop(pushed);
-    if (result)
-        return ccc_fail((int)result, "cuIpcGetEventHandle");
+    CCC_PUSH(event->parent);
+    CCC_TRY(cuIpcGetEventHandle, &value, (CUevent)CCC_POINTER(event));
     memcpy(payload, &value, sizeof value);
     return 0;
 }
@@ -40,19 +28,12 @@ static int ccc_event_export(const ccc_handle *event, void *payload)
 // An event of another process, in a context of the device.
 static ccc_handle *ccc_event_import(int device, const void *payload, unsigned int flags)
 {
-    ccc_scope scope;
     CUipcEventHandle value;
     CUevent event = NULL;
-    ccc_handle *handle = NULL;
     memcpy(&value, payload, sizeof value);
-    if (ccc_enter(&scope, device))
-        return NULL;
-    CUresult result = cuIpcOpenEventHandle(&event, value);
-    if (result)
-        ccc_fail((int)result, "cuIpcOpenEventHandle");
-    else if ((handle = ccc_new(CCC_EVENT, (uintptr_t)event, ccc_event_flags(flags), scope.context)) == NULL)
-        cuEventDestroy(event);
-    ccc_leave(&scope);
+    CCC_SCOPE_OR(NULL, scope, ccc_enter(&scope, device));
+    ccc_handle *handle = ccc_new(CCC_EVENT, 0, ccc_event_flags(flags), scope.context);
+    CCC_MAKE(handle, (uintptr_t)event, cuIpcOpenEventHandle, &event, value);
     return handle;
 }
 
@@ -127,12 +108,9 @@ static int ccc_pool_export(const ccc_handle *pool)
     int descriptor = -1;
     CCC_USE_OR(pool, (ccc_closed(), -1));
     CCC_RELAX;
-    CUresult result = cuMemPoolExportToShareableHandle(&descriptor, (CUmemoryPool)CCC_POINTER(pool),
-                                                       CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
-    if (result == CUDA_SUCCESS)
-        return descriptor;
-    ccc_fail((int)result, "cuMemPoolExportToShareableHandle");
-    return -1;
+    CCC_TRY_OR(-1, cuMemPoolExportToShareableHandle, &descriptor, (CUmemoryPool)CCC_POINTER(pool),
+               CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+    return descriptor;
 }
 
 // The pools that are imported. The driver gives one CUmemoryPool for a pool, however often it is imported, and destroys
@@ -380,13 +358,11 @@ static int ccc_enter_import(ccc_scope *scope, ccc_handle *stream, CUdevice devic
 // Memory of another process, from its pool; it is freed in the order of the stream. NULL on failure.
 static ccc_handle *ccc_buffer_import(ccc_handle *pool, ccc_handle *stream, const void *payload, size_t size)
 {
-    ccc_scope scope;
     const char *call;
     ccc_handle *handle = NULL;
     CCC_USE_OR(pool, ccc_closed());
     CCC_USE_OR(stream, ccc_closed());
-    if (ccc_enter_import(&scope, stream, pool->device))
-        return NULL;
+    CCC_SCOPE_OR(NULL, scope, ccc_enter_import(&scope, stream, pool->device));
     CCC_RELAX;
     ccc_import *import = ccc_import_acquire(pool, payload);
     if (import && size > import->size)
@@ -396,7 +372,6 @@ static ccc_handle *ccc_buffer_import(ccc_handle *pool, ccc_handle *stream, const
         ccc_as_buffer(handle)->import = import;
     if (import && handle == NULL)
         ccc_import_release(import, CCC_STRM(stream), &call);
-    ccc_leave(&scope);
     return handle;
 }
 

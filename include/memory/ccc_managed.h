@@ -12,33 +12,25 @@
 // Tell the driver how a whole buffer is used. The names with _v2 are in every header; see cuda.h.
 static int ccc_managed_advise(const ccc_handle *buffer, int advice, int location, int id)
 {
-    ccc_scope scope;
     CUmemLocation place = {.type = (CUmemLocationType)location, .id = id};
     CCC_USE(buffer);
     if (ccc_as_buffer(buffer)->size == 0)
         return 0;
-    int status = ccc_enter_buffer(&scope, buffer);
-    if (status)
-        return status;
+    CCC_SCOPE(scope, ccc_enter_buffer(&scope, buffer));
     CUresult result = cuMemAdvise_v2(buffer->value, ccc_as_buffer(buffer)->size, (CUmem_advise)advice, place);
-    ccc_leave(&scope);
     return result ? ccc_fail((int)result, "cuMemAdvise") : 0;
 }
 
 // Read an attribute that holds for a whole buffer; the values of an empty one stay as they are.
 static int ccc_managed_attribute(const ccc_handle *buffer, int attribute, int *values, size_t count)
 {
-    ccc_scope scope;
     CCC_USE(buffer);
     if (ccc_as_buffer(buffer)->size == 0)
         return 0;
-    int status = ccc_enter_buffer(&scope, buffer);
-    if (status)
-        return status;
-    CUresult result = cuMemRangeGetAttribute(values, count * sizeof *values, (CUmem_range_attribute)attribute,
-                                             buffer->value, ccc_as_buffer(buffer)->size);
-    ccc_leave(&scope);
-    return result ? ccc_fail((int)result, "cuMemRangeGetAttribute") : 0;
+    CCC_SCOPE(scope, ccc_enter_buffer(&scope, buffer));
+    CCC_TRY(cuMemRangeGetAttribute, values, count * sizeof *values, (CUmem_range_attribute)attribute, buffer->value,
+            ccc_as_buffer(buffer)->size);
+    return 0;
 }
 
 // Where a whole buffer should be or, with `last`, where it was told to go last: CU_MEM_LOCATION_TYPE_INVALID for

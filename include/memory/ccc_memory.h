@@ -76,15 +76,9 @@ static ccc_handle *ccc_pool_create(const CUmemPoolProps *properties)
     if (ccc_init())
         return NULL;
     CCC_RELAX;
-    CUresult result = cuMemPoolCreate(&pool, properties);
-    if (result) {
-        ccc_fail((int)result, "cuMemPoolCreate");
-        return NULL;
-    }
-    ccc_handle *handle = ccc_new(CCC_POOL, (uintptr_t)pool, 0, NULL);
-    if (handle == NULL)
-        cuMemPoolDestroy(pool);
-    else
+    ccc_handle *handle = ccc_new(CCC_POOL, 0, 0, NULL);
+    CCC_MAKE(handle, (uintptr_t)pool, cuMemPoolCreate, &pool, properties);
+    if (handle)
         handle->device = properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? properties->location.id : -1;
     return handle;
 }
@@ -144,12 +138,10 @@ static int ccc_enter_stream(ccc_scope *scope, ccc_handle *stream, CUdevice devic
     return ccc_enter(scope, device);
 }
 
-// A status if the stream is being captured, as far as captures are begun here: pools give memory now, graphs later.
+// A status if the stream, of which the caller has a use, is being captured.
 static int ccc_check_capture(const ccc_handle *stream)
 {
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-    if (CCC_LIKELY(atomic_load_explicit(&ccc_captures, memory_order_relaxed) == 0))
-        return 0;
     CCC_TRY(cuStreamIsCapturing, CCC_STRM(stream), &capture);
     return capture == CU_STREAM_CAPTURE_STATUS_NONE ? 0 : ccc_fail(CCC_CAPTURING, "");
 }
@@ -158,15 +150,12 @@ static int ccc_check_capture(const ccc_handle *stream)
 static ccc_handle *ccc_pool_allocate_in(ccc_handle *pool, ccc_handle *stream, size_t size)
 {
     CUdeviceptr pointer = 0;
-    ccc_scope scope;
-    if (ccc_enter_stream(&scope, stream, pool->device))
-        return NULL;
+    CCC_SCOPE_OR(NULL, scope, ccc_enter_stream(&scope, stream, pool->device));
     ccc_handle *handle = NULL;
     CUresult result = CUDA_SUCCESS;
-    if (!CCC_LIKELY(ccc_check_capture(stream) == 0)) {
-        ccc_leave(&scope);
+    // pools give memory now, graphs later; captures that are not begun here are not asked for
+    if (!CCC_LIKELY(atomic_load_explicit(&ccc_captures, memory_order_relaxed) == 0) && ccc_check_capture(stream))
         return NULL;
-    }
     CCC_RELAX;
     if (size > 0)  // the driver refuses 0; an empty buffer owns no memory
         result = cuMemAllocFromPoolAsync(&pointer, size, (CUmemoryPool)CCC_POINTER(pool), CCC_STRM(stream));
@@ -175,7 +164,6 @@ static ccc_handle *ccc_pool_allocate_in(ccc_handle *pool, ccc_handle *stream, si
     else if ((handle = ccc_buffer_adopt(&ccc_pool_memory, pointer, size, 0, scope.context, pool, stream)) == NULL &&
              size > 0)
         cuMemFreeAsync(pointer, CCC_STRM(stream));
-    ccc_leave(&scope);
     return handle;
 }
 
@@ -201,50 +189,37 @@ static ccc_handle *ccc_pool_allocate(ccc_handle *pool, ccc_handle *stream, size_
     return handle;
 }
 
+// Have a buffer free its memory in this way, if it has any.
+static ccc_handle *ccc_buffer_filled(ccc_handle *buffer, const ccc_memory_origin *origin)
+{
+    if (buffer && buffer->value)
+        ccc_as_buffer(buffer)->origin = origin;
+    return buffer;
+}
+
 // Allocate on a device that has no pools.
 static ccc_handle *ccc_device_allocate(int device, size_t size)
 {
     CUdeviceptr pointer = 0;
-    ccc_scope scope;
-    ccc_handle *handle = NULL;
-    CUresult result = CUDA_SUCCESS;
-    if (ccc_enter(&scope, device))
-        return NULL;
+    CCC_SCOPE_OR(NULL, scope, ccc_enter(&scope, device));
+    ccc_handle *handle = ccc_buffer_new(NULL, 0, size, CCC_SYNCHRONOUS | CCC_WAITS, scope.context, NULL, NULL);
     if (size > 0)
-        result = cuMemAlloc(&pointer, size);
-    if (result)
-        ccc_fail((int)result, "cuMemAlloc");
-    else if ((handle = ccc_buffer_new(&ccc_device_memory, pointer, size, CCC_SYNCHRONOUS | CCC_WAITS, scope.context,
-                                      NULL, NULL)) == NULL &&
-             size > 0)
-        cuMemFree(pointer);
-    ccc_leave(&scope);
-    return handle;
+        CCC_MAKE(handle, pointer, cuMemAlloc, &pointer, size);
+    return ccc_buffer_filled(handle, &ccc_device_memory);
 }
 
 // Allocate page-locked host memory that every context may use. A context must be current, as the driver asks.
 static ccc_handle *ccc_pinned_allocate(size_t size)
 {
     void *pointer = NULL;
-    int status;
-    ccc_handle *context = ccc_current_context(&status);
-    if (context == NULL) {
-        if (status == 0)
-            ccc_fail(CCC_NO_CONTEXT, "cuMemHostAlloc");
+    ccc_handle *context = ccc_needed_context("cuMemHostAlloc");
+    if (context == NULL)
         return NULL;
-    }
-    ccc_handle *handle = NULL;
-    CUresult result = CUDA_SUCCESS;
-    if (size > 0)
-        result = cuMemHostAlloc(&pointer, size, CU_MEMHOSTALLOC_PORTABLE);
-    if (result)
-        ccc_fail((int)result, "cuMemHostAlloc");
-    else if ((handle = ccc_buffer_new(&ccc_pinned_memory, (uintptr_t)pointer, size, CCC_PINNED | CCC_WAITS, context,
-                                      NULL, NULL)) == NULL &&
-             size > 0)
-        cuMemFreeHost(pointer);
+    ccc_handle *handle = ccc_buffer_new(NULL, 0, size, CCC_PINNED | CCC_WAITS, context, NULL, NULL);
     ccc_release(context);
-    return handle;
+    if (size > 0)
+        CCC_MAKE(handle, (uintptr_t)pointer, cuMemHostAlloc, &pointer, size, CU_MEMHOSTALLOC_PORTABLE);
+    return ccc_buffer_filled(handle, &ccc_pinned_memory);
 }
 
 // What the driver knows of an address: kind 0 is memory that it does not know, ordinary memory of the host.
@@ -278,27 +253,21 @@ static int ccc_pointer_kind(uint64_t pointer)
 // Free memory that a pool gave, by address: for MemoryResource.deallocate, which has no handle.
 static int ccc_pool_deallocate(const ccc_handle *pool, uint64_t pointer, ccc_handle *stream)
 {
-    ccc_scope scope;
     CCC_USE(stream);
-    int status = ccc_enter_stream(&scope, stream, pool->device);
-    if (status)
-        return status;
+    CCC_SCOPE(scope, ccc_enter_stream(&scope, stream, pool->device));
     CCC_RELAX;
-    CUresult result = pointer ? cuMemFreeAsync(pointer, CCC_STRM(stream)) : CUDA_SUCCESS;
-    ccc_leave(&scope);
-    return result ? ccc_fail((int)result, "cuMemFreeAsync") : 0;
+    if (pointer)
+        CCC_TRY(cuMemFreeAsync, pointer, CCC_STRM(stream));
+    return 0;
 }
 
 // Free memory from cuMemAlloc, by address.
 static int ccc_device_deallocate(int device, uint64_t pointer)
 {
-    ccc_scope scope;
-    int status = ccc_enter(&scope, device);
-    if (status)
-        return status;
-    CUresult result = pointer ? cuMemFree(pointer) : CUDA_SUCCESS;
-    ccc_leave(&scope);
-    return result ? ccc_fail((int)result, "cuMemFree") : 0;
+    CCC_SCOPE(scope, ccc_enter(&scope, device));
+    if (pointer)
+        CCC_TRY(cuMemFree, pointer);
+    return 0;
 }
 
 // Free memory from cuMemHostAlloc, by address.

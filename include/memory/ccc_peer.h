@@ -9,16 +9,12 @@
 // Whether a device may use the pool's memory: 1 or 0, or -1 on failure.
 static int ccc_pool_accessible(const ccc_handle *pool, int device)
 {
-    CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE};
-    location.id = device;
+    CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
     CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
     CCC_USE_OR(pool, (ccc_closed(), -1));
     CCC_RELAX;
-    CUresult result = cuMemPoolGetAccess(&flags, (CUmemoryPool)CCC_POINTER(pool), &location);
-    if (result == CUDA_SUCCESS)
-        return flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
-    ccc_fail((int)result, "cuMemPoolGetAccess");
-    return -1;
+    CCC_TRY_OR(-1, cuMemPoolGetAccess, &flags, (CUmemoryPool)CCC_POINTER(pool), &location);
+    return flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
 }
 
 // The devices, besides the pool's own, that may use its memory, into an array of CCC_MAX_DEVICES. Their number, or -1.

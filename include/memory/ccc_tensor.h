@@ -19,23 +19,15 @@ typedef struct ccc_tensor {
     union {
         DLManagedTensor old;
         DLManagedTensorVersioned versioned;
-    } managed;           // first: its address is the tensor's
-    ccc_handle *buffer;  // one use of it, or NULL
-    void *memory;        // our own, or NULL
+    } managed;                 // first: its address is the tensor's
+    ccc_handle *buffer;        // one use of it, or NULL
+    void *memory;              // our own, or NULL
+    void (*end)(void *owner);  // what the owner of memory of others is told by, or NULL
+    void *owner;
     int pinned;
     struct ccc_tensor *next;
     int64_t shape[];  // and then the strides
 } ccc_tensor;
-
-// What a tensor shows.
-typedef struct ccc_array {
-    uint64_t data;
-    DLDevice device;
-    DLDataType dtype;
-    int ndim;
-    const int64_t *shape;
-    const int64_t *strides;  // in elements
-} ccc_array;
 
 static _Atomic(ccc_tensor *) ccc_finished_tensors;  // pushed by deleters
 static _Atomic(ccc_tensor *) ccc_tensors_to_free;   // taken from there; the mutex of ccc_release.h is for this list
@@ -45,6 +37,8 @@ static void ccc_tensor_end(ccc_tensor *tensor)
     ccc_release_any(tensor->buffer);
     ccc_report_cleanup();
     free(tensor->memory);
+    if (tensor->end)
+        tensor->end(tensor->owner);
     if (!tensor->pinned) {
         free(tensor);
         return;
@@ -93,10 +87,11 @@ static ccc_tensor *ccc_tensor_new(const ccc_array *array, int how)
     }
     DLTensor *inner = versioned ? &tensor->managed.versioned.dl_tensor : &tensor->managed.old.dl_tensor;
     int64_t *strides = tensor->shape + array->ndim;
-    if (size) {
+    if (size)
         memcpy(tensor->shape, array->shape, size);
-        memcpy(strides, array->strides, size);
-    }
+    uint64_t stride = 1;
+    for (int i = array->ndim; i-- > 0; stride *= (uint64_t)array->shape[i])
+        strides[i] = array->strides ? array->strides[i] : (int64_t)stride;
     *inner = (DLTensor){.data = (void *)(uintptr_t)array->data,
                         .device = array->device,
                         .ndim = array->ndim,
@@ -151,6 +146,17 @@ static uint64_t ccc_tensor_of(ccc_array *array, ccc_handle *buffer, int how)
     return (uintptr_t)tensor;
 }
 
+// A tensor that shows memory whose owner is told when it is deleted. Returns its address; 0 on failure.
+static uint64_t ccc_tensor_with(const ccc_array *array, int how, void (*end)(void *owner), void *owner)
+{
+    ccc_tensor *tensor = ccc_tensor_new(array, how);
+    if (tensor) {
+        tensor->end = end;
+        tensor->owner = owner;
+    }
+    return (uintptr_t)tensor;
+}
+
 // A buffer as signed bytes.
 static uint64_t ccc_tensor_of_buffer(ccc_handle *buffer, int how)
 {
@@ -169,10 +175,7 @@ static uint64_t ccc_tensor_of_buffer(ccc_handle *buffer, int how)
 static uint64_t ccc_get_tensor_calls(void)
 {
     static const ccc_tensor_calls calls = {
-        ccc_delete_old,
-        ccc_delete_versioned,
-        ccc_tensor_of_buffer,
-        ccc_tensor_of,
+        ccc_delete_old, ccc_delete_versioned, ccc_tensor_of_buffer, ccc_tensor_of, ccc_tensor_with,
     };
     return (uintptr_t)&calls;
 }
@@ -200,8 +203,5 @@ static uint64_t ccc_tensor_for(ccc_handle *buffer, DLDevice device, int versione
     return ccc_tensor_of_buffer(buffer,
                                 device.device_type | device.device_id << 16 | (versioned ? CCC_TENSOR_VERSIONED : 0));
 }
-
-// Delete a tensor that never got into a capsule.
-static void ccc_tensor_delete(uint64_t tensor) { ccc_tensor_end((ccc_tensor *)(uintptr_t)tensor); }
 
 #endif

@@ -15,13 +15,22 @@ typedef struct ccc_handle ccc_handle;
 #define CCC_TENSOR_READ_ONLY (1 << 11)
 #define CCC_TENSOR_ON_HOST (1 << 12)  // with host memory of its own
 
-struct ccc_array;  // memory/ccc_tensor.h
+// What a tensor shows.
+typedef struct ccc_array {
+    uint64_t data;
+    DLDevice device;
+    DLDataType dtype;
+    int ndim;
+    const int64_t *shape;
+    const int64_t *strides;  // in elements; NULL: the elements lie without gaps
+} ccc_array;
 
 typedef struct ccc_tensor_calls {
     void (*delete_old)(DLManagedTensor *self);
     void (*delete_versioned)(DLManagedTensorVersioned *self);
     uint64_t (*of_buffer)(ccc_handle *buffer, int how);  // the address of a tensor; 0 after a failure
-    uint64_t (*of_array)(struct ccc_array *array, ccc_handle *buffer, int how);
+    uint64_t (*of_array)(ccc_array *array, ccc_handle *buffer, int how);
+    uint64_t (*with)(const ccc_array *array, int how, void (*end)(void *owner), void *owner);
 } ccc_tensor_calls;
 
 #endif

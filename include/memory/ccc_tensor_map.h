@@ -27,36 +27,24 @@ typedef struct ccc_tensor_map {
 static int ccc_tensor_map_encode(int device, const ccc_tensor_map *d, uint64_t at, char *bytes)
 {
     _Alignas(CCC_TENSOR_MAP_BYTES) CUtensorMap map;
-    ccc_scope scope;
-    int status = ccc_enter(&scope, device);
-    if (status)
-        return status;
+    CCC_SCOPE(scope, ccc_enter(&scope, device));
     void *address = (void *)(uintptr_t)at;
     const cuuint64_t *extents = (const cuuint64_t *)d->extents, *strides = (const cuuint64_t *)d->strides;
-    CUresult result;
-    const char *call;
-    if (d->kind == CCC_TENSOR_TILED) {
-        call = "cuTensorMapEncodeTiled";
-        result = cuTensorMapEncodeTiled(&map, (CUtensorMapDataType)d->type, d->rank, address, extents, strides, d->box,
-                                        d->steps, (CUtensorMapInterleave)d->interleave, (CUtensorMapSwizzle)d->swizzle,
-                                        (CUtensorMapL2promotion)d->promotion, (CUtensorMapFloatOOBfill)d->fill);
-    } else if (d->kind == CCC_TENSOR_IM2COL) {
-        call = "cuTensorMapEncodeIm2col";
-        result = cuTensorMapEncodeIm2col(&map, (CUtensorMapDataType)d->type, d->rank, address, extents, strides,
-                                         d->lower, d->upper, d->channels, d->pixels, d->steps,
-                                         (CUtensorMapInterleave)d->interleave, (CUtensorMapSwizzle)d->swizzle,
-                                         (CUtensorMapL2promotion)d->promotion, (CUtensorMapFloatOOBfill)d->fill);
-    } else {
-        call = "cuTensorMapEncodeIm2colWide";
-        result = cuTensorMapEncodeIm2colWide(&map, (CUtensorMapDataType)d->type, d->rank, address, extents, strides,
-                                             d->lower[0], d->upper[0], d->channels, d->pixels, d->steps,
-                                             (CUtensorMapInterleave)d->interleave,
-                                             (CUtensorMapIm2ColWideMode)d->wide_mode, (CUtensorMapSwizzle)d->swizzle,
-                                             (CUtensorMapL2promotion)d->promotion, (CUtensorMapFloatOOBfill)d->fill);
-    }
-    ccc_leave(&scope);
-    if (result)
-        return ccc_fail((int)result, call);
+    const CUtensorMapDataType type = (CUtensorMapDataType)d->type;
+    const CUtensorMapInterleave interleave = (CUtensorMapInterleave)d->interleave;
+    const CUtensorMapSwizzle swizzle = (CUtensorMapSwizzle)d->swizzle;
+    const CUtensorMapL2promotion promotion = (CUtensorMapL2promotion)d->promotion;
+    const CUtensorMapFloatOOBfill fill = (CUtensorMapFloatOOBfill)d->fill;
+    if (d->kind == CCC_TENSOR_TILED)
+        CCC_TRY(cuTensorMapEncodeTiled, &map, type, d->rank, address, extents, strides, d->box, d->steps, interleave,
+                swizzle, promotion, fill);
+    else if (d->kind == CCC_TENSOR_IM2COL)
+        CCC_TRY(cuTensorMapEncodeIm2col, &map, type, d->rank, address, extents, strides, d->lower, d->upper,
+                d->channels, d->pixels, d->steps, interleave, swizzle, promotion, fill);
+    else
+        CCC_TRY(cuTensorMapEncodeIm2colWide, &map, type, d->rank, address, extents, strides, d->lower[0], d->upper[0],
+                d->channels, d->pixels, d->steps, interleave, (CUtensorMapIm2ColWideMode)d->wide_mode, swizzle,
+                promotion, fill);
     memcpy(bytes, &map, sizeof map);
     return 0;
 }
@@ -65,15 +53,9 @@ static int ccc_tensor_map_encode(int device, const ccc_tensor_map *d, uint64_t a
 static int ccc_tensor_map_replace(int device, const char *from, uint64_t address, char *bytes)
 {
     _Alignas(CCC_TENSOR_MAP_BYTES) CUtensorMap map;
-    ccc_scope scope;
-    int status = ccc_enter(&scope, device);
-    if (status)
-        return status;
+    CCC_SCOPE(scope, ccc_enter(&scope, device));
     memcpy(&map, from, sizeof map);
-    CUresult result = cuTensorMapReplaceAddress(&map, (void *)(uintptr_t)address);
-    ccc_leave(&scope);
-    if (result)
-        return ccc_fail((int)result, "cuTensorMapReplaceAddress");
+    CCC_TRY(cuTensorMapReplaceAddress, &map, (void *)(uintptr_t)address);
     memcpy(bytes, &map, sizeof map);
     return 0;
 }

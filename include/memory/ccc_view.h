@@ -31,19 +31,14 @@ static int64_t ccc_view_locate(uint64_t pointer)
 // stream is one of the device's.
 static int ccc_view_order(uint64_t consumer, uint64_t producer, int device)
 {
-    ccc_scope scope;
     consumer = consumer ? consumer : 1;
     producer = producer ? producer : 1;
     if (consumer == producer)
         return 0;
     ccc_stream waiting = CCC_STREAM_OF(consumer, consumer <= 2 ? CCC_TOKEN : 0);
     ccc_stream awaited = CCC_STREAM_OF(producer, producer <= 2 ? CCC_TOKEN : 0);
-    int status = ccc_enter(&scope, device);
-    if (status)
-        return status;
-    status = ccc_stream_wait_stream(&waiting.timeline.handle, &awaited.timeline.handle);
-    ccc_leave(&scope);
-    return status;
+    CCC_SCOPE(scope, ccc_enter(&scope, device));
+    return ccc_stream_wait_stream(&waiting.timeline.handle, &awaited.timeline.handle);
 }
 
 // The same for a consumer's stream of ours, which another thread may close.
@@ -245,23 +240,19 @@ static int ccc_view_keep_until(uint64_t keep, ccc_handle *buffer, const ccc_hand
 // this fails. With `wait` this returns when the copy is done, 0 or CCC_ATTEND, so that no signal handler runs between.
 static int ccc_view_copy(const ccc_strided_copy *copy, ccc_handle *stream, uint64_t keep, int wait)
 {
-    ccc_scope scope;
     CCC_USE(stream);
     CCC_USE_MAYBE(copy->target.handle);
     CCC_USE_MAYBE(copy->source.handle);
     CCC_USES_OBJECTS(stream, copy->target.handle, copy->source.handle);
-    int status = ccc_enter_stream(&scope, stream, copy->device);
-    if (status)
-        return status;
+    CCC_SCOPE(scope, ccc_enter_stream(&scope, stream, copy->device));
     const ccc_box_copy box = ccc_view_box(copy);
-    status = box.rows == 1 && box.layers == 1
-                 ? ccc_copy_plain(box.target.address, box.source.address, box.width, stream)
-                 : ccc_box_submit(&box, stream);
+    int status = box.rows == 1 && box.layers == 1
+                     ? ccc_copy_plain(box.target.address, box.source.address, box.width, stream)
+                     : ccc_box_submit(&box, stream);
     if (status == 0 && keep)
         status = ccc_view_keep_until(keep, copy->target.on_host ? copy->target.handle : copy->source.handle, stream);
     if (status == 0 && wait)
         status = ccc_stream_sync_in(stream);
-    ccc_leave(&scope);
     return status;
 }
 

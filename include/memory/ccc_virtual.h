@@ -240,12 +240,8 @@ static ccc_handle *ccc_virtual_new(ccc_handle *context, ccc_handle *stream, cons
 // Allocate at once: `size` is a multiple of the granularity, or 0. NULL on failure.
 static ccc_handle *ccc_virtual_allocate(int device, const ccc_virtual_plan *plan, size_t size)
 {
-    ccc_scope scope;
-    if (ccc_enter(&scope, device))  // the context whose work is waited for at the end
-        return NULL;
-    ccc_handle *handle = ccc_virtual_new(scope.context, NULL, NULL, plan, size, size);
-    ccc_leave(&scope);
-    return handle;
+    CCC_SCOPE_OR(NULL, scope, ccc_enter(&scope, device));  // the context whose work is waited for at the end
+    return ccc_virtual_new(scope.context, NULL, NULL, plan, size, size);
 }
 
 // Add `more` bytes right behind a buffer. Returns 0 with *extended unset where those addresses are not to be had.
@@ -333,27 +329,29 @@ static int ccc_virtual_find(struct ccc_virtual *memory, CUdeviceptr start, size_
     return 0;
 }
 
+static int ccc_virtual_wait(const ccc_handle *stream)
+{
+    if (stream)
+        CCC_TRY(cuStreamSynchronize, CCC_STRM(stream));
+    else
+        CCC_TRY(cuCtxSynchronize);
+    return 0;
+}
+
 // Free a range of addresses with all that is mapped there, when the work in the stream, or in the device, is done.
 static int ccc_virtual_deallocate(int device, uint64_t pointer, size_t size, const ccc_handle *stream)
 {
-    ccc_scope scope;
-    const char *call = "cuCtxSynchronize";
+    const char *call;
     CCC_USE_MAYBE(stream);
     if (pointer == 0)
         return 0;
+    CCC_SCOPE(scope, ccc_enter(&scope, device));
     struct ccc_virtual *memory = calloc(1, sizeof *memory);
     if (memory == NULL)
         return ccc_fail(CCC_NO_MEMORY, "malloc");
-    int status = ccc_enter(&scope, device);
-    if (status == 0) {
-        status = ccc_virtual_find(memory, pointer, size);
-        if (status == 0) {
-            CUresult result = stream ? cuStreamSynchronize(CCC_STRM(stream)) : cuCtxSynchronize();
-            if (result)
-                status = ccc_fail((int)result, stream ? "cuStreamSynchronize" : call);
-        }
-        ccc_leave(&scope);
-    }
+    int status = ccc_virtual_find(memory, pointer, size);
+    if (status == 0)
+        status = ccc_virtual_wait(stream);
     if (status)
         memory->mapping_count = memory->reservation_count = 0;  // nothing is given back
     CUresult result = ccc_virtual_end(memory, &call);

@@ -143,6 +143,7 @@ static PyObject *calls_show_handles(PyObject *module, PyObject *function)
     Py_RETURN_NONE;
 }
 
+#define COUNT(array) (sizeof(array) / sizeof *(array))
 #define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
 
 static native *const natives[] = {
@@ -152,7 +153,6 @@ static native *const natives[] = {
     &native_event_sync,           &native_graph_launch,     &native_launch_usual,        &native_pool_allocate,
     &native_stream_record,        &native_stream_sync,      &native_stream_wait,
 };
-#define NATIVES (sizeof natives / sizeof *natives)
 
 // lift(body, failed): put the native of the same qualified name before a function or property.
 static PyObject *calls_lift(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
@@ -164,30 +164,15 @@ static PyObject *calls_lift(PyObject *module, PyObject *const *arguments, Py_ssi
                                                                         : Py_NewRef(arguments[0]);
     PyObject *name = body ? PyObject_GetAttrString(body, "__qualname__") : NULL, *made = NULL;
     size_t index = 0;
-    while (name && index < NATIVES && PyUnicode_CompareWithASCIIString(name, natives[index]->name))
+    while (name && index < COUNT(natives) && PyUnicode_CompareWithASCIIString(name, natives[index]->name))
         ++index;
-    if (name && index == NATIVES)
+    if (name && index == COUNT(natives))
         PyErr_Format(PyExc_RuntimeError, "nothing in C has the name %R", name);
     else if (name)
         made = lift_body(natives[index], body, arguments[1]);
     Py_XDECREF(body);
     Py_XDECREF(name);
     return made;
-}
-
-// The names of the natives that have no body yet.
-static PyObject *calls_natives_without_body(PyObject *module, PyObject *unused)
-{
-    PyObject *names = PyList_New(0);
-    (void)module;
-    (void)unused;
-    for (size_t index = 0; names && index < NATIVES; ++index) {
-        PyObject *name = natives[index]->body ? NULL : PyUnicode_FromString(natives[index]->name);
-        if (name && PyList_Append(names, name))
-            Py_CLEAR(names);
-        Py_XDECREF(name);
-    }
-    return names;
 }
 
 static PyMethodDef methods[] = {
@@ -211,61 +196,86 @@ static PyMethodDef methods[] = {
     {"pack", FAST(calls_pack), "pack(packer, values, /)\n--\n\nReturn the packed arguments."},
     {"prepare", FAST(calls_prepare), "prepare(slots, native, plan, /)\n--\n\nReturn a prepared launch's functions."},
     {"lift", FAST(calls_lift), "lift(body, failed, /)\n--\n\nPut C before a function or property."},
-    {"natives_without_body", calls_natives_without_body, METH_NOARGS,
-     "natives_without_body()\n--\n\nReturn the names of what is in C and was not put before anything."},
     {NULL, NULL, 0, NULL},
 };
+
+// The names that are looked for, what is taken from modules in Python, and CFFI's types.
+static const struct {
+    PyObject **place;
+    const char *text;
+} interned[] =
+    {
+        {&captured_name, "_captured"},
+        {&device_name, "_dlpack_device"},
+        {&devices_name, "cuda_core_cffi.devices"},
+        {&find_name, "_find"},
+        {&keep_name, "_keep"},
+        {&keywords[COPY], "copy"},
+        {&keywords[DL_DEVICE], "dl_device"},
+        {&keywords[MAX_VERSION], "max_version"},
+        {&keywords[STREAM], "stream"},
+        {&native_name, "_native_cache"},
+        {&owner_name, "_owner"},
+        {&packer_name, "_fast_packer"},
+        {&resource_name, "_mr"},
+        {&stream_behind_name, "_stream"},
+        {&value_name, "value"},
+    },
+  ctypes[] = {
+      {&config_ctype, "ccc_config *"},
+      {&handle_ctype, "ccc_handle *"},
+      {&plan_ctype, "ccc_plan *"},
+      {&target_ctype, "ccc_target *"},
+  };
+
+static const struct {
+    PyObject **place;
+    const char *module, *name;
+} found[] = {
+    {&check_cleanup, "cuda_core_cffi._core.errors", "check_cleanup"},
+    {&last_failure, "cuda_core_cffi._core.errors", "last_failure"},
+};
+
+// Set all of them. -1: an error is set.
+static int find_all(PyObject *ffi)
+{
+    for (size_t index = 0; index < COUNT(interned); ++index)
+        if ((*interned[index].place = PyUnicode_InternFromString(interned[index].text)) == NULL)
+            return -1;
+    for (size_t index = 0; index < COUNT(ctypes); ++index)
+        if ((*ctypes[index].place = PyObject_CallMethod(ffi, "typeof", "s", ctypes[index].text)) == NULL)
+            return -1;
+    for (size_t index = 0; index < COUNT(found); ++index)
+        if ((*found[index].place = find(found[index].module, found[index].name)) == NULL)
+            return -1;
+    return 0;
+}
 
 static int calls_exec(PyObject *module)
 {
     if (ccc_refuse_second_import("cuda_core_cffi._calls"))
         return -1;
     PyObject *ffi = find("cuda_core_cffi._cuda", "ffi"), *lib = find("cuda_core_cffi._cuda", "lib");
-    PyObject *address = NULL, *type = NULL;
-    int result = -1;
-    if (ffi == NULL || lib == NULL)
-        goto done;
-    address = PyObject_CallMethod(lib, "ccc_calls_get", NULL);
-    handle_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_handle *");
-    target_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_target *");
-    plan_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_plan *");
-    config_ctype = PyObject_CallMethod(ffi, "typeof", "s", "ccc_config *");
-    check_cleanup = find("cuda_core_cffi._core.errors", "check_cleanup");
-    value_name = PyUnicode_InternFromString("value");
-    packer_name = PyUnicode_InternFromString("_fast_packer");
-    native_name = PyUnicode_InternFromString("_native_cache");
-    owner_name = PyUnicode_InternFromString("_owner");
-    if (address == NULL || handle_ctype == NULL || target_ctype == NULL || plan_ctype == NULL || config_ctype == NULL ||
-        check_cleanup == NULL || value_name == NULL || packer_name == NULL || native_name == NULL ||
-        owner_name == NULL || prepare_export())
-        goto done;
-    helpers = PyLong_AsVoidPtr(address);
-    if (helpers == NULL)
-        goto done;
-    gil_of_all = helpers->gil;
-    *(void **)&from_pointer = helpers->from_pointer;
-    *(void **)&to_pointer = helpers->to_pointer;
-    type = PyType_FromSpec(&owner_spec);
-    if (type == NULL || PyModule_AddObjectRef(module, "Owner", type))
-        goto done;
-    owner_type = (PyTypeObject *)Py_NewRef(type);
-    stand_in_type = (PyTypeObject *)PyType_FromSpec(&stand_in_spec);
-    if (stand_in_type == NULL || PyModule_AddObjectRef(module, "StandIn", (PyObject *)stand_in_type))
-        goto done;
-    if (add_memory(module) || add_operand(module) || add_finder(module))
-        goto done;
-    packer_type = (PyTypeObject *)PyType_FromSpec(&packer_spec);
-    lift_type = (PyTypeObject *)PyType_FromSpec(&lift_spec);
-    if (lift_type == NULL || packer_type == NULL)
-        goto done;
-    ccc_import_done();
-    result = 0;
-done:
+    PyObject *address = ffi && lib && find_all(ffi) == 0 ? PyObject_CallMethod(lib, "ccc_calls_get", NULL) : NULL;
+    helpers = address ? PyLong_AsVoidPtr(address) : NULL;
     Py_XDECREF(ffi);
     Py_XDECREF(lib);
     Py_XDECREF(address);
-    Py_XDECREF(type);
-    return result;
+    if (helpers == NULL)
+        return -1;
+    gil_of_all = helpers->gil;
+    *(void **)&from_pointer = helpers->from_pointer;
+    *(void **)&to_pointer = helpers->to_pointer;
+    if ((owner_type = add_type(module, &owner_spec, NULL)) == NULL ||
+        (memory_type = add_type(module, &memory_spec, owner_type)) == NULL ||
+        (pool_type = add_type(module, &pool_spec, owner_type)) == NULL ||
+        (operand_type = add_type(module, &operand_spec, owner_type)) == NULL ||
+        (finder_type = add_type(module, &finder_spec, NULL)) == NULL ||
+        (packer_type = (PyTypeObject *)PyType_FromSpec(&packer_spec)) == NULL ||
+        (lift_type = (PyTypeObject *)PyType_FromSpec(&lift_spec)) == NULL)
+        return -1;
+    ccc_import_done();
+    return 0;
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -35,8 +35,7 @@ NATIVE(buffer_fill, "Buffer.fill", "($self, value, width=None, *, stream)");
 NATIVE(buffer_copy_from, "Buffer.copy_from", "($self, src, *, stream, options=None)");
 NATIVE(buffer_copy_to, "Buffer.copy_to", "($self, dst=None, *, stream, options=None)");
 
-// The names of attributes and arguments.
-static PyObject *keep_name, *stream_name;
+static PyObject *keep_name;  // of an attribute
 
 static int memory_traverse(PyObject *self, visitproc visit, void *arg)
 {
@@ -135,7 +134,7 @@ static PyType_Spec pool_spec = {
 static int read_request(PyObject *const *arguments, Py_ssize_t count, PyObject *names, PyObject **request)
 {
     Py_ssize_t named = names ? PyTuple_Size(names) : 0;
-    if (count < 1 || count + named > 2 || (named && PyTuple_GetItem(names, 0) != stream_name))
+    if (count < 1 || count + named > 2 || (named && PyTuple_GetItem(names, 0) != keywords[STREAM]))
         return -1;
     request[0] = arguments[0];
     request[1] = count + named == 2 ? arguments[1] : Py_None;
@@ -225,7 +224,7 @@ static PyObject *buffer_close(PyObject *self, PyObject *const *arguments, Py_ssi
 static ccc_handle *stream_of_call(PyObject *const *arguments, Py_ssize_t count, PyObject *names, PyObject **behind)
 {
     *behind = NULL;
-    if (count != 1 || names == NULL || PyTuple_Size(names) != 1 || PyTuple_GetItem(names, 0) != stream_name)
+    if (count != 1 || names == NULL || PyTuple_Size(names) != 1 || PyTuple_GetItem(names, 0) != keywords[STREAM])
         return NULL;
     return stream_of(arguments[1], behind);
 }
@@ -275,13 +274,20 @@ static int copy_whole(ccc_handle *destination, ccc_handle *source, ccc_handle *s
     return status;
 }
 
-static PyObject *buffer_copy_from(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+// Copy between a buffer and the first argument. Returns a status, or UNUSUAL.
+static int copy_usual(PyObject *self, int to_self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     PyObject *behind;
     ccc_handle *stream = stream_of_call(arguments, count, names, &behind);
-    int status =
-        stream ? copy_whole(handle_of(self, CCC_BUFFER), handle_of(arguments[0], CCC_BUFFER), stream) : UNUSUAL;
+    ccc_handle *own = handle_of(self, CCC_BUFFER), *other = stream ? handle_of(arguments[0], CCC_BUFFER) : NULL;
+    int status = to_self ? copy_whole(own, other, stream) : copy_whole(other, own, stream);
     Py_XDECREF(behind);
+    return status;
+}
+
+static PyObject *buffer_copy_from(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    int status = copy_usual(self, 1, arguments, count, names);
     if (status == UNUSUAL)
         return call_body(&native_buffer_copy_from, self, arguments, count, names);
     if (status)
@@ -291,30 +297,12 @@ static PyObject *buffer_copy_from(PyObject *self, PyObject *const *arguments, Py
 
 static PyObject *buffer_copy_to(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
-    PyObject *behind;
-    ccc_handle *stream = stream_of_call(arguments, count, names, &behind);
-    int status =
-        stream ? copy_whole(handle_of(arguments[0], CCC_BUFFER), handle_of(self, CCC_BUFFER), stream) : UNUSUAL;
-    Py_XDECREF(behind);
+    int status = copy_usual(self, 0, arguments, count, names);
     if (status == UNUSUAL)
         return call_body(&native_buffer_copy_to, self, arguments, count, names);
     if (status)
         return call_failed(&native_buffer_copy_to, status, self, arguments, count, names);
     return Py_NewRef(arguments[0]);
-}
-
-// Make the classes and the names.
-static int add_memory(PyObject *module)
-{
-    keep_name = PyUnicode_InternFromString("_keep");
-    stream_name = PyUnicode_InternFromString("stream");
-    PyObject *bases = keep_name && stream_name ? PyTuple_Pack(1, owner_type) : NULL;
-    memory_type = bases ? (PyTypeObject *)PyType_FromSpecWithBases(&memory_spec, bases) : NULL;
-    pool_type = memory_type ? (PyTypeObject *)PyType_FromSpecWithBases(&pool_spec, bases) : NULL;
-    Py_XDECREF(bases);
-    if (pool_type == NULL || PyModule_AddObjectRef(module, "Pool", (PyObject *)pool_type))
-        return -1;
-    return PyModule_AddObjectRef(module, "Memory", (PyObject *)memory_type);
 }
 
 #endif

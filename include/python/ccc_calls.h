@@ -38,8 +38,7 @@
          (const ccc_config *config, const ccc_handle *kernel, const ccc_handle *stream, const char *arguments, \
           size_t size, ccc_handle *const *objects, size_t count)) \
     CALL(tensor_for, ccc_tensor_for, uint64_t, \
-         (ccc_handle *buffer, DLDevice device, int versioned, uint64_t stream, int *status)) \
-    CALL(tensor_delete, ccc_tensor_delete, void, (uint64_t tensor))
+         (ccc_handle *buffer, DLDevice device, int versioned, uint64_t stream, int *status))
 
 // For those without the driver's header: CUDA_ERROR_NOT_READY.
 #define CCC_NOT_READY 600

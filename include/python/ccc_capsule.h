@@ -47,10 +47,15 @@ static void ccc_delete_unconsumed(PyObject *capsule)
         ccc_call_deleter(tensor);
 }
 
-// A capsule around a tensor of ours, whose deleter runs if nobody consumes it. NULL with a Python error set.
-static PyObject *ccc_capsule_of(void *tensor, int versioned)
+// A capsule around a tensor of ours that was just made, whose deleter runs if nobody consumes it; or at once if there
+// is no capsule. No Python runs between, which a signal handler could interrupt. NULL with a Python error set.
+static PyObject *ccc_capsule_of(uint64_t tensor, int versioned)
 {
-    return PyCapsule_New(tensor, NAMES[versioned], ccc_delete_unconsumed);
+    void *address = (void *)(uintptr_t)tensor;
+    PyObject *capsule = PyCapsule_New(address, NAMES[versioned], ccc_delete_unconsumed);
+    if (capsule == NULL)
+        ccc_call_deleter((ccc_imported){address, versioned});
+    return capsule;
 }
 
 #endif

@@ -19,6 +19,7 @@
 #include "memory/ccc_tensor_calls.h"
 #include "python/ccc_capsule.h"
 #include "python/ccc_detach.h"
+#include "python/ccc_vectorcall.h"
 
 #define CCC_FIELDS 9
 #define CCC_MAX_DIMENSIONS 64  // NumPy's limit; other libraries have a lower one
@@ -35,20 +36,15 @@ typedef struct ccc_uses {
 
 static const ccc_tensor_calls *ccc_own_tensors;  // of the CFFI module; NULL before it is known
 
-static void ccc_end_shown_old(DLManagedTensor *self);
-static void ccc_end_shown_versioned(DLManagedTensorVersioned *self);
-
 // Whether the deleter of a tensor releases the GIL itself if needed, and runs no Python; it may also be NULL.
 static int ccc_has_own_deleter(ccc_imported tensor)
 {
     if (tensor.versioned) {
         void (*deleter)(DLManagedTensorVersioned *) = ((DLManagedTensorVersioned *)tensor.address)->deleter;
-        return deleter == NULL || deleter == ccc_end_shown_versioned ||
-               (ccc_own_tensors && deleter == ccc_own_tensors->delete_versioned);
+        return deleter == NULL || (ccc_own_tensors && deleter == ccc_own_tensors->delete_versioned);
     }
     void (*deleter)(DLManagedTensor *) = ((DLManagedTensor *)tensor.address)->deleter;
-    return deleter == NULL || deleter == ccc_end_shown_old ||
-           (ccc_own_tensors && deleter == ccc_own_tensors->delete_old);
+    return deleter == NULL || (ccc_own_tensors && deleter == ccc_own_tensors->delete_old);
 }
 
 // Delete a tensor of any library. Its deleter may wait for the device, so it runs without the GIL, unless `takes_gil`
@@ -79,20 +75,14 @@ static ccc_imported ccc_in_capsule(PyObject *capsule, int consume)
 {
     // without the GIL two threads must not both find the name unused
     static atomic_flag lock = ATOMIC_FLAG_INIT;
-    ccc_imported tensor = {NULL, 0};
-    int found = 0;
     while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
         ;
-    for (; tensor.versioned < 2; ++tensor.versioned)
-        if ((found = PyCapsule_IsValid(capsule, NAMES[tensor.versioned])))
-            break;
-    if (found) {
-        tensor.address = PyCapsule_GetPointer(capsule, NAMES[tensor.versioned]);
-        if (consume && PyCapsule_SetName(capsule, USED_NAMES[tensor.versioned]))
-            tensor.address = NULL;
-    }
+    ccc_imported tensor = ccc_unconsumed(capsule);
+    int failed = tensor.address && consume && PyCapsule_SetName(capsule, USED_NAMES[tensor.versioned]);
     atomic_flag_clear_explicit(&lock, memory_order_release);
-    if (found)
+    if (failed)
+        return (ccc_imported){NULL, 0};
+    if (tensor.address)
         return tensor;
     if (PyCapsule_IsValid(capsule, USED_NAMES[0]) || PyCapsule_IsValid(capsule, USED_NAMES[1]))
         PyErr_SetString(PyExc_ValueError, "this DLPack capsule has already been consumed");
@@ -112,13 +102,6 @@ static int ccc_is_read_only(ccc_imported tensor)
     return tensor.versioned && ((const DLManagedTensorVersioned *)tensor.address)->flags & CCC_DLPACK_READ_ONLY;
 }
 
-static int ccc_two_arguments(const char *name, Py_ssize_t count)
-{
-    if (count != 2)
-        PyErr_Format(PyExc_TypeError, "%s takes 2 arguments, not %zd", name, count);
-    return count == 2;
-}
-
 static PyObject *ccc_tuple_of(const int64_t *values, int count)
 {
     PyObject *tuple = PyTuple_New(count);
@@ -131,8 +114,9 @@ static PyObject *ccc_tuple_of(const int64_t *values, int count)
 }
 
 // End one use. Like a tensor's deleter, any thread may call it, with the GIL or without.
-static void ccc_end_use(ccc_uses *uses)
+static void ccc_end_use(void *owner)
 {
+    ccc_uses *uses = owner;
     if (atomic_fetch_sub(&uses->count, 1) == 1) {
         ccc_delete_imported(uses->tensor, uses->takes_gil);
         free(uses);
@@ -178,8 +162,9 @@ static PyObject *ccc_filled(PyObject **fields)
 }
 
 // Return the tuple for what a capsule owns.
-static PyObject *ccc_describe(PyObject *owner)
+static PyObject *ccc_describe(PyObject *module, PyObject *owner)
 {
+    (void)module;
     const ccc_uses *uses = ccc_uses_of(owner);
     if (uses == NULL)
         return NULL;
@@ -320,61 +305,37 @@ static PyObject *ccc_own(ccc_imported tensor, PyObject *capsule, int takes_gil)
     return capsule;
 }
 
-// A tensor that shows the memory of one that was taken, and so is a use of it.
-typedef struct ccc_shown {
-    union {
-        DLManagedTensor old;
-        DLManagedTensorVersioned versioned;
-    } managed;  // first: its address is the tensor's
-    ccc_uses *uses;
-    int64_t strides[];  // where the producer gave none
-} ccc_shown;
-
-static void ccc_end_shown(ccc_shown *shown)
+// Take the tensor out of a capsule. Returns what owns it.
+static PyObject *ccc_take(PyObject *capsule, int takes_gil)
 {
-    ccc_end_use(shown->uses);
-    free(shown);
+    ccc_imported tensor = ccc_in_capsule(capsule, 1);
+    return tensor.address ? ccc_own(tensor, capsule, takes_gil) : NULL;
 }
 
-static void ccc_end_shown_old(DLManagedTensor *self) { ccc_end_shown((ccc_shown *)self); }
-
-static void ccc_end_shown_versioned(DLManagedTensorVersioned *self) { ccc_end_shown((ccc_shown *)self); }
-
-// A managed tensor for a consumer, of the memory that a capsule owns; NULL with a Python error set.
-static void *ccc_show(PyObject *owner, int versioned)
+// The address of a managed tensor for a consumer, of the memory that a capsule owns: it is a use of what was taken. 0
+// with a Python error set.
+static uint64_t ccc_show(PyObject *owner, int versioned)
 {
     ccc_uses *uses = ccc_uses_of(owner);
     if (uses == NULL)
-        return NULL;
-    DLTensor tensor = *ccc_tensor_in(uses->tensor);
-    ccc_shown *shown = calloc(1, sizeof *shown + (tensor.strides ? 0 : sizeof(int64_t) * (size_t)tensor.ndim));
-    if (shown == NULL) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    if (tensor.data)
-        tensor.data = (void *)((uintptr_t)tensor.data + tensor.byte_offset);
-    tensor.byte_offset = 0;
-    if (tensor.device.device_type == CCC_DL_CPU)
-        tensor.device.device_id = 0;
-    if (tensor.strides == NULL) {
-        int64_t stride = 1;
-        for (int i = tensor.ndim; i-- > 0; stride = (int64_t)((uint64_t)stride * (uint64_t)tensor.shape[i]))
-            shown->strides[i] = stride;
-        tensor.strides = shown->strides;
-    }
+        return 0;
+    const DLTensor *tensor = ccc_tensor_in(uses->tensor);
+    const int on_host = tensor->device.device_type == CCC_DL_CPU;
+    const ccc_array array = {
+        .data = (uintptr_t)tensor->data + (tensor->data ? tensor->byte_offset : 0),
+        .device = {tensor->device.device_type, on_host ? 0 : tensor->device.device_id},
+        .dtype = tensor->dtype,
+        .ndim = tensor->ndim,
+        .shape = tensor->shape,
+        .strides = tensor->strides,
+    };
+    const int how =
+        (versioned ? CCC_TENSOR_VERSIONED : 0) | (ccc_is_read_only(uses->tensor) ? CCC_TENSOR_READ_ONLY : 0);
     atomic_fetch_add(&uses->count, 1);
-    shown->uses = uses;
-    if (versioned) {
-        DLManagedTensorVersioned *managed = &shown->managed.versioned;
-        managed->version.major = CCC_DLPACK_MAJOR;
-        managed->version.minor = CCC_DLPACK_MINOR;
-        managed->flags = ccc_is_read_only(uses->tensor) ? CCC_DLPACK_READ_ONLY : 0;
-        managed->deleter = ccc_end_shown_versioned;
-        managed->dl_tensor = tensor;
-    } else {
-        shown->managed.old.deleter = ccc_end_shown_old;
-        shown->managed.old.dl_tensor = tensor;
+    uint64_t shown = ccc_own_tensors->with(&array, how, ccc_end_use, uses);
+    if (shown == 0) {
+        ccc_end_use(uses);
+        PyErr_NoMemory();
     }
     return shown;
 }

@@ -122,14 +122,4 @@ static PyType_Spec finder_spec = {
     "cuda_core_cffi._calls.DeviceFinder", sizeof(device), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, finder_slots,
 };
 
-static int add_finder(PyObject *module)
-{
-    devices_name = PyUnicode_InternFromString("cuda_core_cffi.devices");
-    find_name = PyUnicode_InternFromString("_find");
-    last_failure = find("cuda_core_cffi._core.errors", "last_failure");
-    int is_ready = devices_name && find_name && last_failure;
-    finder_type = is_ready ? (PyTypeObject *)PyType_FromSpec(&finder_spec) : NULL;
-    return finder_type ? PyModule_AddObjectRef(module, "DeviceFinder", (PyObject *)finder_type) : -1;
-}
-
 #endif

@@ -46,7 +46,7 @@ static PyObject *ccc_exchanged(PyObject *capsule, PyObject *object)
 static PyObject *ccc_import_exchanged(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)module;
-    return ccc_two_arguments("import_exchanged", count) ? ccc_exchanged(arguments[0], arguments[1]) : NULL;
+    return check_count("import_exchanged", count, 2) ? NULL : ccc_exchanged(arguments[0], arguments[1]);
 }
 
 // The stream that a producer works in, where it gave this tensor: a handle, or None for memory of the host.
@@ -56,7 +56,7 @@ static PyObject *ccc_work_stream(PyObject *module, PyObject *const *arguments, P
     const ccc_uses *uses;
     void *value = NULL;
     (void)module;
-    if (!ccc_two_arguments("work_stream", count) || (api = ccc_known_api(arguments[0])) == NULL ||
+    if (check_count("work_stream", count, 2) || (api = ccc_known_api(arguments[0])) == NULL ||
         (uses = ccc_uses_of(arguments[1])) == NULL)
         return NULL;
     DLDevice device = ccc_tensor_in(uses->tensor)->device;

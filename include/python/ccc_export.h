@@ -14,7 +14,6 @@ NATIVE_PLAIN(buffer_dlpack_device, "Exporter.__dlpack_device__", NULL);
 static PyObject *resource_name, *device_name;
 
 enum { STREAM, MAX_VERSION, DL_DEVICE, COPY, KEYWORDS };
-static const char *const KEYWORD_NAMES[] = {"stream", "max_version", "dl_device", "copy"};
 static PyObject *keywords[KEYWORDS];
 
 // What DLPack calls the memory of a buffer, if its resource knows; else NULL, with no error set.
@@ -43,7 +42,7 @@ static int sort_keywords(PyObject *const *arguments, PyObject *names, PyObject *
             ++which;
         if (which == KEYWORDS)  // the names that NumPy gives are not interned
             for (which = 0; which < KEYWORDS; ++which)
-                if (PyUnicode_CompareWithASCIIString(name, KEYWORD_NAMES[which]) == 0)
+                if (PyUnicode_Compare(name, keywords[which]) == 0)
                     break;
         if (which == KEYWORDS)
             return -1;
@@ -97,12 +96,7 @@ static PyObject *export_usual(PyObject *self, PyObject *const *given, PyObject *
         Py_BEGIN_ALLOW_THREADS tensor = helpers->tensor_for(handle, place, major >= 1, consumer, status);
         Py_END_ALLOW_THREADS
     }
-    if (tensor == 0)
-        return NULL;
-    PyObject *capsule = ccc_capsule_of((void *)(uintptr_t)tensor, major >= 1);
-    if (capsule == NULL)
-        helpers->tensor_delete(tensor);
-    return capsule;
+    return tensor ? ccc_capsule_of(tensor, major >= 1) : NULL;
 }
 
 static PyObject *buffer_dlpack(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
@@ -125,17 +119,6 @@ static PyObject *buffer_dlpack_device(PyObject *self, PyObject *unused)
     PyObject *device = device_of(self);
     (void)unused;
     return device ? device : call_body(&native_buffer_dlpack_device, self, NULL, 0, NULL);
-}
-
-// Set the names that are looked for. -1, with an error set: that failed.
-static int prepare_export(void)
-{
-    for (int which = 0; which < KEYWORDS; ++which)
-        if ((keywords[which] = PyUnicode_InternFromString(KEYWORD_NAMES[which])) == NULL)
-            return -1;
-    resource_name = PyUnicode_InternFromString("_mr");
-    device_name = PyUnicode_InternFromString("_dlpack_device");
-    return resource_name && device_name ? 0 : -1;
 }
 
 #endif

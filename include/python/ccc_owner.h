@@ -12,6 +12,7 @@
 #include <structmember.h>
 
 #include "python/ccc_hold.h"
+#include "python/ccc_vectorcall.h"
 
 typedef struct owner {
     PyObject_HEAD PyObject *cdata;  // the handle as CFFI functions take it; NULL where nobody has asked for it
@@ -74,66 +75,26 @@ static inline ccc_handle *handle_of(PyObject *argument, ccc_kind kind)
 // The attribute in which a stream has its owner in another library, or None.
 static PyObject *owner_name;
 
-// An object that stands for a stream. Either may be None.
-typedef struct stand_in {
-    PyObject_HEAD PyObject *stream;
-    PyObject *captured;  // the same for launches
-} stand_in;
+// The class in Python of what stands for a stream, once it is asked for and imported; and its attributes: the stream,
+// and the stream for launches. Either may be None. Never released.
+static PyObject *stand_in_type, *stream_behind_name, *captured_name;
 
-static PyTypeObject *stand_in_type;
-
-static int stand_in_traverse(PyObject *self, visitproc visit, void *arg)
+static int is_stand_in(PyObject *argument)
 {
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(((stand_in *)self)->stream);
-    Py_VISIT(((stand_in *)self)->captured);
-    return 0;
+    if (stand_in_type == NULL)
+        stand_in_type = find("cuda_core_cffi._streams.stream", "StreamStandIn");
+    return stand_in_type && PyObject_TypeCheck(argument, (PyTypeObject *)stand_in_type);
 }
-
-static int stand_in_clear(PyObject *self)
-{
-    Py_CLEAR(((stand_in *)self)->stream);
-    Py_CLEAR(((stand_in *)self)->captured);
-    return 0;
-}
-
-static void stand_in_dealloc(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    stand_in_clear(self);
-    PyObject_GC_Del(self);
-    Py_DECREF(type);
-}
-
-static PyMemberDef stand_in_members[] = {
-    {"_stream", T_OBJECT_EX, offsetof(stand_in, stream), 0, NULL},
-    {"_captured", T_OBJECT_EX, offsetof(stand_in, captured), 0, NULL},
-    {NULL, 0, 0, 0, NULL},
-};
-
-static PyType_Slot stand_in_slots[] = {
-    {Py_tp_dealloc, stand_in_dealloc}, {Py_tp_traverse, stand_in_traverse}, {Py_tp_clear, stand_in_clear},
-    {Py_tp_members, stand_in_members}, {Py_tp_doc, "Stands for a stream."}, {0, NULL},
-};
-
-static PyType_Spec stand_in_spec = {
-    "cuda_core_cffi._calls.StandIn",
-    sizeof(stand_in),
-    0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-    stand_in_slots,
-};
 
 // The stream that an argument stands for. A new reference; NULL, with no error set: it stands for none, as most do.
 static inline PyObject *stream_behind(PyObject *argument, int launches)
 {
-    if (Py_IS_TYPE(argument, usual_type[CCC_STREAM]) || !PyObject_TypeCheck(argument, stand_in_type))
+    if (Py_IS_TYPE(argument, usual_type[CCC_STREAM]))
         return NULL;
-    PyObject *stream;
-    Py_BEGIN_CRITICAL_SECTION(argument);  // as the members are written in
-    stream = Py_XNewRef(launches ? ((stand_in *)argument)->captured : ((stand_in *)argument)->stream);
-    Py_END_CRITICAL_SECTION();
+    PyObject *stream =
+        is_stand_in(argument) ? PyObject_GetAttr(argument, launches ? captured_name : stream_behind_name) : NULL;
+    if (stream == NULL)
+        PyErr_Clear();
     return stream;
 }
 
@@ -293,12 +254,13 @@ static PyObject *make_owner(PyTypeObject *type, ccc_handle *handle)
     return self;
 }
 
-static int check_count(const char *name, Py_ssize_t count, Py_ssize_t wanted)
+// Make a class, and put it into the module. NULL: an error is set.
+static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base)
 {
-    if (count == wanted)
-        return 0;
-    PyErr_Format(PyExc_TypeError, "%s takes %zd arguments, not %zd", name, wanted, count);
-    return -1;
+    PyObject *type = PyType_FromSpecWithBases(spec, (PyObject *)base);
+    if (type && PyModule_AddType(module, (PyTypeObject *)type))
+        Py_CLEAR(type);
+    return (PyTypeObject *)type;
 }
 
 static int check_class(PyObject *type)

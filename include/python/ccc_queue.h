@@ -136,12 +136,4 @@ static PyType_Spec operand_spec = {
     "cuda_core_cffi._calls.ElapsedOperand", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, operand_slots,
 };
 
-static int add_operand(PyObject *module)
-{
-    PyObject *bases = PyTuple_Pack(1, owner_type);
-    operand_type = bases ? (PyTypeObject *)PyType_FromSpecWithBases(&operand_spec, bases) : NULL;
-    Py_XDECREF(bases);
-    return operand_type ? PyModule_AddObjectRef(module, "ElapsedOperand", (PyObject *)operand_type) : -1;
-}
-
 #endif

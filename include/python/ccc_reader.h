@@ -61,8 +61,7 @@ static PyObject *ccc_ask_and_take(PyObject *object, PyObject *stream)
     }
     if (capsule == NULL)
         return NULL;
-    ccc_imported tensor = ccc_in_capsule(capsule, 1);
-    PyObject *owner = tensor.address ? ccc_own(tensor, capsule, 0) : NULL;
+    PyObject *owner = ccc_take(capsule, 0);
     Py_DECREF(capsule);
     return owner;
 }
@@ -101,13 +100,13 @@ static PyObject *ccc_read_on_device(PyObject *read, PyObject *const *arguments, 
     return stream ? ccc_ask_and_take(arguments[0], stream) : PyObject_Vectorcall(read, arguments, (size_t)count, NULL);
 }
 
-// `parts` are the type's API, the reader in Python, and None or what refuses objects whose tensors are not simple.
+// `parts` are the reader in Python, None or what refuses objects whose tensors are not simple, and the type's API.
 static PyObject *ccc_read_exchanged(PyObject *parts, PyObject *const *arguments, Py_ssize_t count)
 {
-    PyObject *read = PyTuple_GetItem(parts, 1), *refuse = PyTuple_GetItem(parts, 2);
+    PyObject *read = PyTuple_GetItem(parts, 0), *refuse = PyTuple_GetItem(parts, 1);
     PyObject *stream = count == 2 ? ccc_consumer(arguments[1]) : NULL, *owner = NULL;
     if (stream && PyLong_AsLongLong(stream) == CCC_NO_ORDERING) {
-        owner = ccc_exchanged(PyTuple_GetItem(parts, 0), arguments[0]);
+        owner = ccc_exchanged(PyTuple_GetItem(parts, 2), arguments[0]);
         if (owner == NULL && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
             return NULL;
         PyErr_Clear();
@@ -124,44 +123,29 @@ static PyObject *ccc_read_exchanged(PyObject *parts, PyObject *const *arguments,
     return owner;
 }
 
-static PyMethodDef ccc_exchange_reading = {
-    "read_exchanged",
-    (PyCFunction)(void (*)(void))ccc_read_exchanged,
-    METH_FASTCALL,
-    NULL,
-};
-
 static PyMethodDef ccc_readers[] = {
     {"read", (PyCFunction)(void (*)(void))ccc_read, METH_FASTCALL, NULL},
     {"read_on_device", (PyCFunction)(void (*)(void))ccc_read_on_device, METH_FASTCALL, NULL},
+    {"read_exchanged", (PyCFunction)(void (*)(void))ccc_read_exchanged, METH_FASTCALL, NULL},
 };
 
 #endif
 
+// reader(read, on_device), or reader(read, refuse, api)
 static PyObject *ccc_reader(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)module;
-    if (!ccc_two_arguments("reader", count))
+    if (count != 3 && check_count("reader", count, 2))
         return NULL;
 #ifdef PYPY_VERSION
     return Py_NewRef(arguments[0]);
 #else
-    int on_device = PyObject_IsTrue(arguments[1]);
-    return on_device < 0 || ccc_reader_constants() ? NULL : PyCFunction_New(&ccc_readers[on_device], arguments[0]);
-#endif
-}
-
-static PyObject *ccc_exchange_reader(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    (void)module;
-    if (count != 3)
-        return PyErr_Format(PyExc_TypeError, "exchange_reader takes 3 arguments, not %zd", count);
-#ifdef PYPY_VERSION
-    return Py_NewRef(arguments[1]);
-#else
-    PyObject *parts = ccc_reader_constants() ? NULL : PyTuple_Pack(3, arguments[0], arguments[1], arguments[2]);
-    PyObject *reader = parts ? PyCFunction_New(&ccc_exchange_reading, parts) : NULL;
-    Py_XDECREF(parts);
+    int which = count == 3 ? 2 : PyObject_IsTrue(arguments[1]);
+    if (which < 0 || ccc_reader_constants())
+        return NULL;
+    PyObject *self = which < 2 ? Py_NewRef(arguments[0]) : PyTuple_Pack(3, arguments[0], arguments[1], arguments[2]);
+    PyObject *reader = self ? PyCFunction_New(&ccc_readers[which], self) : NULL;
+    Py_XDECREF(self);
     return reader;
 #endif
 }

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
-// Calls without a tuple of arguments. They are in the stable ABI from 3.12 on; CPython 3.11 has them all the same.
+// Calls without a tuple of arguments, and their arguments. They are in the stable ABI from 3.12 on; CPython 3.11 has
+// them all the same.
 #ifndef CCC_VECTORCALL_H
 #define CCC_VECTORCALL_H
 
@@ -12,5 +13,14 @@ PyAPI_FUNC(PyObject *)
 PyAPI_FUNC(PyObject *)
     PyObject_VectorcallMethod(PyObject *name, PyObject *const *arguments, size_t count, PyObject *names);
 #endif
+
+// -1 with an error set: a function was called with another number of arguments.
+static int check_count(const char *name, Py_ssize_t count, Py_ssize_t wanted)
+{
+    if (count == wanted)
+        return 0;
+    PyErr_Format(PyExc_TypeError, "%s takes %zd arguments, not %zd", name, wanted, count);
+    return -1;
+}
 
 #endif

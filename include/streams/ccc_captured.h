@@ -20,21 +20,9 @@ typedef struct ccc_captured {
     ccc_map handles;   // by their addresses
 } ccc_captured;
 
-static pthread_mutex_t ccc_captured_lock = PTHREAD_MUTEX_INITIALIZER;  // of the list and the sets in it
+CCC_LOCK(ccc_captured_lock);  // of the list and the sets in it
 static ccc_captured *ccc_all_captured;
 static atomic_uint ccc_capture_changes;  // counts what may have brought streams into a capture, or out of one
-
-// In the child of fork() nothing is captured.
-static void ccc_captured_forget(void)
-{
-    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
-    ccc_captured_lock = unlocked;
-}
-
-__attribute__((constructor)) static void ccc_captured_watch_fork(void)
-{
-    pthread_atfork(NULL, NULL, ccc_captured_forget);
-}
 
 static void ccc_capture_changed(void) { atomic_fetch_add(&ccc_capture_changes, 1); }
 

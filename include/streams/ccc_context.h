@@ -34,11 +34,7 @@ static ccc_handle *ccc_context_of(const ccc_handle *handle)
 static ccc_handle *ccc_context_handle(CUcontext context)
 {
     CUdevice device = -1;
-    CUresult result = cuCtxGetDevice(&device);
-    if (result) {
-        ccc_fail((int)result, "cuCtxGetDevice");
-        return NULL;
-    }
+    CCC_TRY_OR(NULL, cuCtxGetDevice, &device);
     ccc_handle *handle =
         device < CCC_MAX_DEVICES ? atomic_load_explicit(&ccc_primary[device], memory_order_acquire) : NULL;
     if (handle == NULL) {
@@ -77,6 +73,16 @@ static ccc_handle *ccc_current_context(int *status)
     ccc_handle *handle = ccc_context_handle(context);
     *status = handle ? 0 : ccc_last_status();
     return handle;
+}
+
+// The same where a context is needed, for the driver function `call`. NULL on failure.
+static ccc_handle *ccc_needed_context(const char *call)
+{
+    int status;
+    ccc_handle *context = ccc_current_context(&status);
+    if (context == NULL && status == 0)
+        ccc_fail(CCC_NO_CONTEXT, call);
+    return context;
 }
 
 static int ccc_ask_device(void)
@@ -159,6 +165,29 @@ static int ccc_enter(ccc_scope *scope, CUdevice device)
     return 0;
 }
 
+// Make a context current, if there is one given and another one is. Returns a status.
+static int ccc_enter_context(ccc_scope *scope, const ccc_handle *context)
+{
+    CUcontext current = NULL;
+    *scope = (ccc_scope){NULL, 0};
+    if (context == NULL)
+        return 0;
+    CCC_TRY(cuCtxGetCurrent, &current);
+    if (current == CCC_CTX(context))
+        return 0;
+    CCC_TRY(cuCtxPushCurrent, CCC_CTX(context));
+    scope->pushed = 1;
+    return 0;
+}
+
+// From here to the end of the scope what a call makes current stays so, unless that fails: then the function returns
+// `otherwise`, or the status.
+#define CCC_SCOPE_OR(otherwise, scope, enter) \
+    __attribute__((cleanup(ccc_leave))) ccc_scope scope = {NULL, 0}; \
+    if (enter) \
+    return otherwise
+#define CCC_SCOPE(scope, enter) CCC_SCOPE_OR(ccc_last_status(), scope, enter)
+
 // Make a context current if none is, for a call that needs one whatever it is. Returns a status.
 static int ccc_enter_any(ccc_scope *scope)
 {
@@ -226,11 +255,7 @@ static uint64_t ccc_device_replace_current(int device)
     CUcontext previous = NULL;
     if (ccc_init())
         return UINT64_MAX;
-    CUresult result = cuCtxGetCurrent(&previous);
-    if (result) {
-        ccc_fail((int)result, "cuCtxGetCurrent");
-        return UINT64_MAX;
-    }
+    CCC_TRY_OR(UINT64_MAX, cuCtxGetCurrent, &previous);
     return ccc_device_replace(device) ? UINT64_MAX : (uint64_t)(uintptr_t)previous;
 }
 
@@ -244,34 +269,22 @@ static int ccc_restore_current(uint64_t previous)
 // The context that work on a device uses, as a handle for a new Python object.
 static ccc_handle *ccc_device_context(int device)
 {
-    ccc_scope scope;
-    if (ccc_enter(&scope, device))
-        return NULL;
-    ccc_handle *view = ccc_view(scope.context);
-    ccc_leave(&scope);
-    return view;
+    CCC_SCOPE_OR(NULL, scope, ccc_enter(&scope, device));
+    return ccc_view(scope.context);
 }
 
 static int ccc_device_priorities(int device, int *least, int *greatest)
 {
-    ccc_scope scope;
-    int status = ccc_enter(&scope, device);
-    if (status)
-        return status;
-    CUresult result = cuCtxGetStreamPriorityRange(least, greatest);
-    ccc_leave(&scope);
-    return result ? ccc_fail((int)result, "cuCtxGetStreamPriorityRange") : 0;
+    CCC_SCOPE(scope, ccc_enter(&scope, device));
+    CCC_TRY(cuCtxGetStreamPriorityRange, least, greatest);
+    return 0;
 }
 
 static int ccc_device_sync(int device)
 {
-    ccc_scope scope;
-    int status = ccc_enter(&scope, device);
-    if (status)
-        return status;
-    CUresult result = cuCtxSynchronize();
-    ccc_leave(&scope);
-    return result ? ccc_fail((int)result, "cuCtxSynchronize") : 0;
+    CCC_SCOPE(scope, ccc_enter(&scope, device));
+    CCC_TRY(cuCtxSynchronize);
+    return 0;
 }
 
 #endif

@@ -17,10 +17,9 @@ static int ccc_coredump_get(const ccc_handle *context, int setting, void *value,
         return 0;
     }
     CCC_USE(context);
-    CCC_TRY(cuCtxPushCurrent, CCC_CTX(context));
-    CUresult result = cuCoredumpGetAttribute((CUcoredumpSettings)setting, value, &size);
-    ccc_pop(1);
-    return result ? ccc_fail((int)result, "cuCoredumpGetAttribute") : 0;
+    CCC_SCOPE(scope, ccc_enter_context(&scope, context));
+    CCC_TRY(cuCoredumpGetAttribute, (CUcoredumpSettings)setting, value, &size);
+    return 0;
 }
 
 static int ccc_coredump_set(const ccc_handle *context, int setting, void *value, size_t size)
@@ -33,10 +32,9 @@ static int ccc_coredump_set(const ccc_handle *context, int setting, void *value,
         return 0;
     }
     CCC_USE(context);
-    CCC_TRY(cuCtxPushCurrent, CCC_CTX(context));
-    CUresult result = cuCoredumpSetAttribute((CUcoredumpSettings)setting, value, &size);
-    ccc_pop(1);
-    return result ? ccc_fail((int)result, "cuCoredumpSetAttribute") : 0;
+    CCC_SCOPE(scope, ccc_enter_context(&scope, context));
+    CCC_TRY(cuCoredumpSetAttribute, (CUcoredumpSettings)setting, value, &size);
+    return 0;
 }
 
 #endif

@@ -18,10 +18,10 @@ typedef struct ccc_context {
 
 static inline ccc_context *ccc_as_context(const ccc_handle *handle) { return (ccc_context *)handle; }
 
-static pthread_mutex_t ccc_green_lock = PTHREAD_MUTEX_INITIALIZER;  // held for some ten nanoseconds
-static ccc_handle *ccc_greens;                                      // not uses
-static _Thread_local ccc_handle *ccc_green_here;                    // a use of what this thread has current, or NULL
-static pthread_key_t ccc_green_key;                                 // the same, for the end of the thread
+CCC_LOCK(ccc_green_lock);                         // held for some ten nanoseconds
+static ccc_handle *ccc_greens;                    // not uses
+static _Thread_local ccc_handle *ccc_green_here;  // a use of what this thread has current, or NULL
+static pthread_key_t ccc_green_key;               // the same, for the end of the thread
 
 // A thread ends: another one destroys what this one has the last use of.
 static void ccc_green_end_thread(void *context)
@@ -32,15 +32,8 @@ static void ccc_green_end_thread(void *context)
     ccc_release_ask();
 }
 
-static void ccc_green_after_fork(void)
-{
-    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
-    ccc_green_lock = unlocked;
-}
-
 __attribute__((constructor)) static void ccc_green_set_up(void)
 {
-    pthread_atfork(NULL, NULL, ccc_green_after_fork);
     pthread_key_create(&ccc_green_key, ccc_green_end_thread);
 }
 

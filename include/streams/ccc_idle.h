@@ -27,11 +27,11 @@
 #include "streams/ccc_context.h"
 #include "streams/ccc_timeline.h"
 
+CCC_LOCK(ccc_work_lock);
 static struct {
-    pthread_mutex_t lock;
     ccc_handle *streams;  // those that were created here; not uses
     size_t count;
-} ccc_work = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} ccc_work;
 
 // Handles of streams that were destroyed while they had work, which their marks are behind. One holder of each is here.
 static _Atomic(ccc_handle *) ccc_tails;
@@ -39,15 +39,15 @@ static atomic_uint ccc_tail_count;
 static atomic_int ccc_default_used;  // a kernel was launched in a default stream
 
 // Held between the question whether a stream is captured and its query, which would end the capture; and to begin one.
-static pthread_mutex_t ccc_query_lock = PTHREAD_MUTEX_INITIALIZER;
+CCC_LOCK(ccc_query_lock);
 
+CCC_LOCK(ccc_look_lock);  // held while the driver is asked about streams, and while nothing else is waited for
 static struct {
-    pthread_mutex_t lock;     // held while the driver is asked about streams, and while nothing else is waited for
     ccc_handle *first_round;  // handles that wait until the streams are marked anew
     ccc_handle *last_round;   // handles that were there when the streams were marked
     ccc_handle *tails;
     unsigned int round;  // of marks
-} ccc_look = {.lock = PTHREAD_MUTEX_INITIALIZER, .round = 1};
+} ccc_look = {.round = 1};
 
 // What a look at all streams has found.
 typedef struct ccc_busy {
@@ -56,28 +56,19 @@ typedef struct ccc_busy {
     unsigned char on[CCC_MAX_DEVICES];  // this device has work
 } ccc_busy;
 
-// In the child of fork() the threads that had the locks are not there, and every call of the driver fails.
-static void ccc_work_forget(void)
-{
-    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
-    ccc_work.lock = ccc_query_lock = ccc_look.lock = unlocked;
-}
-
-__attribute__((constructor)) static void ccc_work_watch_fork(void) { pthread_atfork(NULL, NULL, ccc_work_forget); }
-
 // A new stream, which has no work yet.
 static void ccc_work_add(ccc_handle *stream)
 {
     ccc_stream *own = ccc_as_stream(stream);
     own->quiet = 1;
-    pthread_mutex_lock(&ccc_work.lock);
+    pthread_mutex_lock(&ccc_work_lock);
     own->next = ccc_work.streams;
     own->link = &ccc_work.streams;
     if (own->next)
         ccc_as_stream(own->next)->link = &own->next;
     ccc_work.streams = stream;
     ccc_work.count++;
-    pthread_mutex_unlock(&ccc_work.lock);
+    pthread_mutex_unlock(&ccc_work_lock);
 }
 
 static int ccc_is_captured(const ccc_handle *stream)
@@ -105,12 +96,12 @@ static void ccc_work_remove(ccc_handle *stream)
     ccc_stream *own = ccc_as_stream(stream);
     if (own->link == NULL)  // the second try, in another context
         return;
-    pthread_mutex_lock(&ccc_work.lock);
+    pthread_mutex_lock(&ccc_work_lock);
     *own->link = own->next;
     if (own->next)
         ccc_as_stream(own->next)->link = own->link;
     ccc_work.count--;
-    pthread_mutex_unlock(&ccc_work.lock);
+    pthread_mutex_unlock(&ccc_work_lock);
     own->link = NULL;
     if (atomic_load(&ccc_waits_alive) == 0 && !own->followed && own->mark == NULL)
         return;  // no handle waits for its work
@@ -205,13 +196,13 @@ static void ccc_look_at_defaults(ccc_busy *busy)
 static ccc_handle **ccc_work_streams(size_t *count)
 {
     size_t found = 0;
-    pthread_mutex_lock(&ccc_work.lock);
+    pthread_mutex_lock(&ccc_work_lock);
     ccc_handle **streams = ccc_work.count ? malloc(ccc_work.count * sizeof *streams) : NULL;
     for (ccc_handle *stream = ccc_work.streams; stream && streams; stream = ccc_as_stream(stream)->next)
         if (ccc_retain(stream))
             streams[found++] = stream;
     *count = streams ? found : ccc_work.count;
-    pthread_mutex_unlock(&ccc_work.lock);
+    pthread_mutex_unlock(&ccc_work_lock);
     return streams;
 }
 
@@ -283,9 +274,9 @@ static ccc_handle *ccc_end_idle(ccc_handle *handle)
     for (int looked = 0; handle;) {
         ccc_handle *next = handle->deferred;
         if (!looked) {
-            pthread_mutex_lock(&ccc_look.lock);
+            pthread_mutex_lock(&ccc_look_lock);
             busy = ccc_look_at_work();
-            pthread_mutex_unlock(&ccc_look.lock);
+            pthread_mutex_unlock(&ccc_look_lock);
         }
         if ((looked = !ccc_is_idle_for(handle, &busy))) {
             *end = handle;
@@ -302,7 +293,7 @@ static ccc_handle *ccc_end_idle(ccc_handle *handle)
 // Destroy the handles whose devices are idle. Returns whether something is left to look at again.
 static int ccc_look_for_idle(void)
 {
-    pthread_mutex_lock(&ccc_look.lock);
+    pthread_mutex_lock(&ccc_look_lock);
     ccc_handle *arrived =
         atomic_exchange(&ccc_until_idle, NULL);  // before the look, which then sees all work they need
     ccc_handle *first = ccc_join_lists(ccc_look.first_round, arrived), *last = ccc_look.last_round, *passed = NULL;
@@ -320,16 +311,16 @@ static int ccc_look_for_idle(void)
         first = NULL;
         ccc_look.round++;
     }
-    pthread_mutex_unlock(&ccc_look.lock);
+    pthread_mutex_unlock(&ccc_look_lock);
     if (passed)
         ccc_end_looked(passed);
     first = ccc_end_idle(first);
     last = ccc_end_idle(last);
-    pthread_mutex_lock(&ccc_look.lock);
+    pthread_mutex_lock(&ccc_look_lock);
     ccc_look.first_round = ccc_join_lists(first, ccc_look.first_round);
     ccc_look.last_round = ccc_join_lists(last, ccc_look.last_round);
     int left = ccc_look.first_round || ccc_look.last_round || ccc_look.tails;
-    pthread_mutex_unlock(&ccc_look.lock);
+    pthread_mutex_unlock(&ccc_look_lock);
     return left;
 }
 
@@ -339,7 +330,7 @@ static CUresult ccc_stream_reached(ccc_handle *stream)
 {
     ccc_busy busy = {0};
     CUresult result;
-    pthread_mutex_lock(&ccc_look.lock);
+    pthread_mutex_lock(&ccc_look_lock);
     if (ccc_uses(stream)) {
         ccc_look_at_stream(stream, &busy);
         result = busy.any ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
@@ -347,7 +338,7 @@ static CUresult ccc_stream_reached(ccc_handle *stream)
         ccc_look_at_tails(&busy);
         result = ccc_as_stream(stream)->mark ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
     }
-    pthread_mutex_unlock(&ccc_look.lock);
+    pthread_mutex_unlock(&ccc_look_lock);
     return result;
 }
 

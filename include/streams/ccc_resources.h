@@ -90,30 +90,23 @@ static ccc_handle *ccc_green_create(int device, ccc_resource *resources, unsigne
     CUdevResourceDesc description = NULL;
     CUgreenCtx green = NULL;
     CUcontext context = NULL;
-    const char *call = "cuDevResourceGenerateDesc";
     if (ccc_primary_context(device) == NULL)
         return NULL;
-    CUresult result = cuDevResourceGenerateDesc(&description, (CUdevResource *)resources, count);
-    if (result == CUDA_SUCCESS) {
-        call = "cuGreenCtxCreate";
-        result = cuGreenCtxCreate(&green, description, device, CU_GREEN_CTX_DEFAULT_STREAM);
+    CCC_TRY_OR(NULL, cuDevResourceGenerateDesc, &description, (CUdevResource *)resources, count);
+    ccc_handle *handle = ccc_new(CCC_CONTEXT, 0, CCC_GREEN, NULL);
+    CCC_MAKE(handle, (uintptr_t)green, cuGreenCtxCreate, &green, description, device, CU_GREEN_CTX_DEFAULT_STREAM);
+    if (handle == NULL)
+        return NULL;
+    handle->device = device;
+    ccc_as_context(handle)->green = green;
+    CUresult result = cuCtxFromGreenCtx(&context, green);
+    if (result) {
+        ccc_release_object(handle);
+        ccc_fail((int)result, "cuCtxFromGreenCtx");
+        return NULL;
     }
-    if (result == CUDA_SUCCESS) {
-        call = "cuCtxFromGreenCtx";
-        result = cuCtxFromGreenCtx(&context, green);
-    }
-    ccc_handle *handle = result ? NULL : ccc_new(CCC_CONTEXT, (uintptr_t)context, CCC_GREEN, NULL);
-    if (result)
-        ccc_fail((int)result, call);
-    if (handle) {
-        handle->device = device;
-        ccc_as_context(handle)->green = green;
-        ccc_green_list(handle);
-    } else if (green) {
-        ccc_failure failure = ccc_last;
-        cuGreenCtxDestroy(green);
-        ccc_last = failure;
-    }
+    handle->value = (uintptr_t)context;
+    ccc_green_list(handle);
     return handle;
 }
 
@@ -129,17 +122,9 @@ static int ccc_context_is_green(ccc_handle *context)
         return 0;
     if (ccc_driver_version() < 12040)
         return 0;  // a driver that has none
-    CUresult result = cuCtxPushCurrent(CCC_CTX(context));
-    if (result) {
-        ccc_fail((int)result, "cuCtxPushCurrent");
-        return -1;
-    }
-    result = cuStreamGetGreenCtx(CU_STREAM_LEGACY, &green);
-    ccc_pop(1);
-    if (result == CUDA_SUCCESS)
-        return green != NULL;
-    ccc_fail((int)result, "cuStreamGetGreenCtx");
-    return -1;
+    CCC_SCOPE_OR(-1, scope, ccc_enter_context(&scope, context));
+    CCC_TRY_OR(-1, cuStreamGetGreenCtx, CU_STREAM_LEGACY, &green);
+    return green != NULL;
 }
 
 // Whether this thread has the context current.
@@ -153,21 +138,8 @@ static int ccc_context_is_current(const ccc_handle *context)
 static ccc_handle *ccc_green_stream(ccc_handle *context, int priority)
 {
     CCC_USE_OR(context, ccc_closed());
-    CUcontext current = NULL;
-    CUresult result = cuCtxGetCurrent(&current);
-    const char *call = "cuCtxGetCurrent";
-    int push = result == CUDA_SUCCESS && current != CCC_CTX(context);
-    if (push) {
-        call = "cuCtxPushCurrent";
-        result = cuCtxPushCurrent(CCC_CTX(context));
-    }
-    if (result) {
-        ccc_fail((int)result, call);
-        return NULL;
-    }
-    ccc_handle *stream = ccc_stream_create_in(context, CU_STREAM_NON_BLOCKING, priority);
-    ccc_pop(push);
-    return stream;
+    CCC_SCOPE_OR(NULL, scope, ccc_enter_context(&scope, context));
+    return ccc_stream_create_in(context, CU_STREAM_NON_BLOCKING, priority);
 }
 
 #endif

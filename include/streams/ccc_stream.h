@@ -112,26 +112,17 @@ static uint64_t ccc_source(const ccc_handle *handle)
 static ccc_handle *ccc_stream_create_in(ccc_handle *context, unsigned int flags, int priority)
 {
     CUstream stream = NULL;
-    ccc_handle *handle = NULL;
-    int kept = flags & CU_STREAM_NON_BLOCKING ? CCC_NONBLOCKING : 0;
-    CUresult result = cuStreamCreateWithPriority(&stream, flags, priority);
-    if (result)
-        ccc_fail((int)result, "cuStreamCreateWithPriority");
-    else if ((handle = ccc_new(CCC_STREAM, (uintptr_t)stream, kept, context)) == NULL)
-        cuStreamDestroy(stream);
-    else
+    ccc_handle *handle = ccc_new(CCC_STREAM, 0, flags & CU_STREAM_NON_BLOCKING ? CCC_NONBLOCKING : 0, context);
+    CCC_MAKE(handle, (uintptr_t)stream, cuStreamCreateWithPriority, &stream, flags, priority);
+    if (handle)
         ccc_work_add(handle);
     return handle;
 }
 
 static ccc_handle *ccc_stream_create(int device, unsigned int flags, int priority)
 {
-    ccc_scope scope;
-    if (ccc_enter(&scope, device))
-        return NULL;
-    ccc_handle *handle = ccc_stream_create_in(scope.context, flags, priority);
-    ccc_leave(&scope);
-    return handle;
+    CCC_SCOPE_OR(NULL, scope, ccc_enter(&scope, device));
+    return ccc_stream_create_in(scope.context, flags, priority);
 }
 
 // A stream that somebody else owns. The context is found when it is asked for: the handle may be a default stream.
@@ -157,34 +148,28 @@ static ccc_handle *ccc_stream_again(ccc_handle *stream)
 static ccc_handle *ccc_stream_home(ccc_handle *stream)
 {
     CUcontext context = NULL;
-    int status;
     if (stream->parent) {
         ccc_retain(stream->parent);
         return stream->parent;
     }
-    if (stream->flags & CCC_TOKEN) {
-        ccc_handle *handle = ccc_current_context(&status);
-        if (handle == NULL && status == 0)
-            ccc_fail(CCC_NO_CONTEXT, "cuCtxGetCurrent");
-        return handle;
-    }
+    if (stream->flags & CCC_TOKEN)
+        return ccc_needed_context("cuCtxGetCurrent");
     if (ccc_init())
         return NULL;
-    CUresult result = cuStreamGetCtx(CCC_STRM(stream), &context);
-    if (result) {
-        ccc_fail((int)result, "cuStreamGetCtx");
-        return NULL;
-    }
+    CCC_TRY_OR(NULL, cuStreamGetCtx, CCC_STRM(stream), &context);
     // Before CUDA 13 only the current context can be asked for its device.
-    result = cuCtxPushCurrent(context);
-    if (result) {
-        ccc_fail((int)result, "cuCtxPushCurrent");
-        return NULL;
-    }
+    CCC_TRY_OR(NULL, cuCtxPushCurrent, context);
     ccc_handle *handle = ccc_context_handle(context);
     ccc_pop(1);
     return handle;
 }
+
+// From here to the end of the scope the context that a stream works in is current, and used.
+#define CCC_HOME_OR(otherwise, home, stream) \
+    __attribute__((cleanup(ccc_release_scoped))) ccc_handle *home = ccc_stream_home(stream); \
+    if (home == NULL) \
+        return otherwise; \
+    CCC_PUSH(home)
 
 // Make the context that a stream works in current if none is. Returns 1 if it did, which ccc_pop takes back; 0 if it
 // need not; -1 on failure. A default stream is one of the current context's: where there is none, calls say so.
@@ -209,12 +194,8 @@ static int ccc_stream_push(ccc_handle *stream)
 static ccc_handle *ccc_stream_context(ccc_handle *stream)
 {
     CCC_USE_OR(stream, ccc_closed());
-    ccc_handle *home = ccc_stream_home(stream);
-    if (home == NULL)
-        return NULL;
-    ccc_handle *view = ccc_view(home);
-    ccc_release(home);
-    return view;
+    __attribute__((cleanup(ccc_release_scoped))) ccc_handle *home = ccc_stream_home(stream);
+    return home ? ccc_view(home) : NULL;
 }
 
 // The same as below for a caller who has a use of the stream.
@@ -275,14 +256,9 @@ static int ccc_stream_wait_event(const ccc_handle *stream, const ccc_handle *eve
 // A new event in the context that a stream works in.
 static int ccc_stream_event(ccc_handle *stream, CUevent *event)
 {
-    ccc_handle *home = ccc_stream_home(stream);
-    if (home == NULL)
-        return ccc_last_status();
-    int pushed = ccc_push(home);
-    CUresult result = cuEventCreate(event, CU_EVENT_DISABLE_TIMING);
-    ccc_pop(pushed);
-    ccc_release(home);
-    return result ? ccc_fail((int)result, "cuEventCreate") : 0;
+    CCC_HOME_OR(ccc_last_status(), home, stream);
+    CCC_TRY(cuEventCreate, event, CU_EVENT_DISABLE_TIMING);
+    return 0;
 }
 
 static int ccc_wait_through(const ccc_handle *stream, const ccc_handle *other, CUevent event)
@@ -328,21 +304,20 @@ static int ccc_event_flags(unsigned int flags)
            ((flags & CU_EVENT_INTERPROCESS) ? CCC_SHARED : 0);
 }
 
+// A new event in a context that is current.
+static ccc_handle *ccc_event_create_in(ccc_handle *context, unsigned int flags)
+{
+    CUevent event = NULL;
+    ccc_handle *handle = ccc_new(CCC_EVENT, 0, ccc_event_flags(flags), context);
+    CCC_MAKE(handle, (uintptr_t)event, cuEventCreate, &event, flags);
+    return handle;
+}
+
 // A new event in a context of the device.
 static ccc_handle *ccc_event_create(int device, unsigned int flags)
 {
-    ccc_scope scope;
-    CUevent event = NULL;
-    ccc_handle *handle = NULL;
-    if (ccc_enter(&scope, device))
-        return NULL;
-    CUresult result = cuEventCreate(&event, flags);
-    if (result)
-        ccc_fail((int)result, "cuEventCreate");
-    else if ((handle = ccc_new(CCC_EVENT, (uintptr_t)event, ccc_event_flags(flags), scope.context)) == NULL)
-        cuEventDestroy(event);
-    ccc_leave(&scope);
-    return handle;
+    CCC_SCOPE_OR(NULL, scope, ccc_enter(&scope, device));
+    return ccc_event_create_in(scope.context, flags);
 }
 
 // The same as below for a caller who has a use of both.
@@ -364,28 +339,13 @@ static int ccc_event_record(ccc_handle *event, const ccc_handle *stream)
 // The same as below for a caller who has a use of the stream.
 static ccc_handle *ccc_stream_record_in(ccc_handle *stream, unsigned int flags)
 {
-    CUevent event = NULL;
-    ccc_handle *context = ccc_stream_home(stream);
-    if (context == NULL)
-        return NULL;
-    int pushed = ccc_push(context);
-    ccc_handle *handle = NULL;
-    CCC_SUBMIT;
-    CUresult result = cuEventCreate(&event, flags);
-    if (result)
-        ccc_fail((int)result, "cuEventCreate");
-    else if ((handle = ccc_new(CCC_EVENT, (uintptr_t)event, ccc_event_flags(flags), context)) == NULL)
-        cuEventDestroy(event);
-    else if ((result = cuEventRecord(event, CCC_STRM(stream)))) {
-        ccc_release_object(handle);
-        handle = NULL;
-        ccc_fail((int)result, "cuEventRecord");
-    } else {
-        atomic_init(&ccc_as_timeline(handle)->source, ccc_source(stream));
+    CCC_HOME_OR(NULL, context, stream);
+    ccc_handle *event = ccc_event_create_in(context, flags);
+    if (event && ccc_event_record_in(event, stream)) {
+        ccc_release_object(event);
+        event = NULL;
     }
-    ccc_pop(pushed);
-    ccc_release(context);
-    return handle;
+    return event;
 }
 
 // A new event, already recorded in the stream.

@@ -13,10 +13,8 @@ static int ccc_array_copy(const ccc_box_copy *copy, ccc_handle *stream)
     CCC_USE_MAYBE(copy->target.handle);
     CCC_USE_MAYBE(copy->source.handle);
     CCC_USE(stream);
-    int pushed = ccc_push(ccc_context_of(ccc_box_array(copy)));
-    int status = ccc_box_submit(copy, stream);
-    ccc_pop(pushed);
-    return status;
+    CCC_PUSH(ccc_context_of(ccc_box_array(copy)));
+    return ccc_box_submit(copy, stream);
 }
 
 // The same with host memory that the caller keeps, and an event: see ccc_copy_with_event.
@@ -25,11 +23,9 @@ static ccc_handle *ccc_array_copy_host(const ccc_box_copy *copy, ccc_handle *str
     CCC_USE_MAYBE_OR(copy->target.handle, ccc_closed());
     CCC_USE_MAYBE_OR(copy->source.handle, ccc_closed());
     CCC_USE_OR(stream, ccc_closed());
-    int pushed = ccc_push(ccc_context_of(ccc_box_array(copy)));
-    int status = ccc_copy_check_capture(stream);
-    ccc_handle *event = status ? ccc_not_copied(status) : ccc_copy_with_event(ccc_box_submit, copy, stream);
-    ccc_pop(pushed);
-    return event;
+    CCC_PUSH(ccc_context_of(ccc_box_array(copy)));
+    int status = ccc_check_capture(stream);
+    return status ? ccc_not_copied(status) : ccc_copy_with_event(ccc_box_submit, copy, stream);
 }
 
 #define CCC_TO_ARRAY 1

@@ -66,34 +66,20 @@ static const ccc_handle_type ccc_surface_type = {
 // A new array in a context of the device. NULL on failure.
 static ccc_handle *ccc_array_create(int device, const CUDA_ARRAY3D_DESCRIPTOR *shape)
 {
-    ccc_scope scope;
     CUarray array = NULL;
-    ccc_handle *handle = NULL;
-    if (ccc_enter(&scope, device))
-        return NULL;
-    CUresult result = cuArray3DCreate(&array, shape);
-    if (result)
-        ccc_fail((int)result, "cuArray3DCreate");
-    else if ((handle = ccc_new(CCC_ARRAY, (uintptr_t)array, CCC_WAITS, scope.context)) == NULL)
-        cuArrayDestroy(array);
-    ccc_leave(&scope);
+    CCC_SCOPE_OR(NULL, scope, ccc_enter(&scope, device));
+    ccc_handle *handle = ccc_new(CCC_ARRAY, 0, CCC_WAITS, scope.context);
+    CCC_MAKE(handle, (uintptr_t)array, cuArray3DCreate, &array, shape);
     return handle;
 }
 
 // The same with several levels.
 static ccc_handle *ccc_mipmap_create(int device, const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned int levels)
 {
-    ccc_scope scope;
     CUmipmappedArray mipmap = NULL;
-    ccc_handle *handle = NULL;
-    if (ccc_enter(&scope, device))
-        return NULL;
-    CUresult result = cuMipmappedArrayCreate(&mipmap, shape, levels);
-    if (result)
-        ccc_fail((int)result, "cuMipmappedArrayCreate");
-    else if ((handle = ccc_new(CCC_MIPMAP, (uintptr_t)mipmap, CCC_WAITS, scope.context)) == NULL)
-        cuMipmappedArrayDestroy(mipmap);
-    ccc_leave(&scope);
+    CCC_SCOPE_OR(NULL, scope, ccc_enter(&scope, device));
+    ccc_handle *handle = ccc_new(CCC_MIPMAP, 0, CCC_WAITS, scope.context);
+    CCC_MAKE(handle, (uintptr_t)mipmap, cuMipmappedArrayCreate, &mipmap, shape, levels);
     return handle;
 }
 
@@ -102,13 +88,8 @@ static ccc_handle *ccc_mipmap_level(ccc_handle *mipmap, unsigned int level)
 {
     CUarray array = NULL;
     CCC_USE_OR(mipmap, ccc_closed());
-    int pushed = ccc_push(ccc_context_of(mipmap));
-    CUresult result = cuMipmappedArrayGetLevel(&array, (CUmipmappedArray)CCC_POINTER(mipmap), level);
-    ccc_pop(pushed);
-    if (result) {
-        ccc_fail((int)result, "cuMipmappedArrayGetLevel");
-        return NULL;
-    }
+    CCC_PUSH(ccc_context_of(mipmap));
+    CCC_TRY_OR(NULL, cuMipmappedArrayGetLevel, &array, (CUmipmappedArray)CCC_POINTER(mipmap), level);
     return ccc_new(CCC_ARRAY, (uintptr_t)array, CCC_BORROWED, mipmap);
 }
 
@@ -130,20 +111,14 @@ static ccc_handle *ccc_texture_create_in(ccc_handle *context, ccc_handle *resour
                                          const CUDA_RESOURCE_DESC *what, const CUDA_TEXTURE_DESC *how)
 {
     CUtexObject value = 0;
-    CUresult result = how ? cuTexObjectCreate(&value, what, how, NULL) : cuSurfObjectCreate(&value, what);
-    if (result) {
-        ccc_fail((int)result, how ? "cuTexObjectCreate" : "cuSurfObjectCreate");
-        return NULL;
-    }
-    ccc_handle *handle = ccc_new(how ? CCC_TEXTURE : CCC_SURFACE, value, 0, context);
+    ccc_handle *handle = ccc_new(how ? CCC_TEXTURE : CCC_SURFACE, 0, 0, context);
+    if (how)
+        CCC_MAKE(handle, value, cuTexObjectCreate, &value, what, how, NULL);
+    else
+        CCC_MAKE(handle, value, cuSurfObjectCreate, &value, what);
     if (handle && keep) {
         ccc_retain(resource);
         ((ccc_texture *)handle)->resource = resource;
-    } else if (handle == NULL) {
-        if (how)
-            cuTexObjectDestroy(value);
-        else
-            cuSurfObjectDestroy(value);
     }
     return handle;
 }
@@ -154,25 +129,19 @@ static ccc_handle *ccc_texture_create_in(ccc_handle *context, ccc_handle *resour
 static ccc_handle *ccc_texture_create(int device, ccc_handle *resource, int keep, const CUDA_RESOURCE_DESC *shared,
                                       const CUDA_TEXTURE_DESC *how)
 {
-    ccc_handle *handle = NULL;
     CUDA_RESOURCE_DESC named = *shared, *what = &named;  // other threads may use the same description
     CCC_USE_OR(resource, ccc_closed());
     ccc_describe_resource(what, resource);
     if (resource->kind == CCC_BUFFER) {
-        ccc_scope scope;
-        if (ccc_enter(&scope, device))
-            return NULL;
-        handle = ccc_texture_create_in(scope.context, resource, keep, what, how);
-        ccc_leave(&scope);
-    } else if (resource->device != device) {
-        ccc_fail(CCC_ELSEWHERE, "");
-    } else {
-        ccc_handle *context = ccc_context_of(resource);
-        int pushed = ccc_push(context);
-        handle = ccc_texture_create_in(context, resource, keep, what, how);
-        ccc_pop(pushed);
+        CCC_SCOPE_OR(NULL, scope, ccc_enter(&scope, device));
+        return ccc_texture_create_in(scope.context, resource, keep, what, how);
     }
-    return handle;
+    if (resource->device != device) {
+        ccc_fail(CCC_ELSEWHERE, "");
+        return NULL;
+    }
+    CCC_PUSH(ccc_context_of(resource));
+    return ccc_texture_create_in(ccc_context_of(resource), resource, keep, what, how);
 }
 
 #endif

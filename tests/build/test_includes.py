@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The C headers: each includes what it uses and so compiles alone, and none is included in the middle of a file.
 
-None calls a function of a header above it, and the declarations for CFFI say which header has which function.
+None calls a function of a header above it. What Python calls is declared to CFFI as the headers define it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import subprocess
 import sysconfig
 
 import pytest
-from cuda_headers import build_ffi, headers, nvml, table
+from cuda_headers import build_ffi, headers, helpers, nvml, table
 from helpers import ROOT, without_comments
 
 INCLUDE = ROOT / "include"
@@ -67,18 +67,25 @@ def test_nothing_is_included_in_the_middle_of_a_file(source: str) -> None:
     assert [name for name in late if name != IN_THE_MIDDLE.get(source)] == []
 
 
-def test_declarations_are_below_the_name_of_the_header_that_has_the_function() -> None:
-    headers_of = {
-        name: path.name
-        for path in INCLUDE.rglob("*.h")
-        for name in re.findall(r"^static [^\n;{=]*?\b(ccc_\w+)\(", path.read_text(), re.MULTILINE)
-    }
-    _, *parts = re.split(r"(?m)^/\* (ccc_\w+\.h) \*/$", (INCLUDE / "cuda_core_cffi.cdef").read_text())
-    assert len(parts) > 2 * 30
-    misplaced = [
-        (header, name, headers_of[name])
-        for header, text in zip(parts[::2], parts[1::2], strict=True)
-        for name in re.findall(r"\b(ccc_\w+)\(", text)
-        if headers_of.get(name, header) != header
-    ]
-    assert misplaced == []
+def test_a_helper_that_python_calls_is_declared_as_its_header_defines_it(tmp_path: pathlib.Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (tmp_path / "cuda_core_cffi.cdef").write_text("/* ccc_name.h */\nint ccc_known(void);\n")
+    (tmp_path / "ccc_one.h").write_text(
+        "static CCC_COLD const char *ccc_name(int one,\n    size_t *two)\n{\n}\n"
+        "static int ccc_other(void) { return ccc_name(); }\nstatic int ccc_later(void);\n"
+    )
+    (package / "one.py").write_text("lib.ccc_name(1, size)\nname = lib.ccc_known\n")
+    declared = helpers.write_cdef(tmp_path, package)
+    assert declared == "/* ccc_name.h */\nint ccc_known(void);\nconst char *ccc_name(int one, size_t *two);\n"
+    (package / "two.py").write_text("lib.ccc_later()\n")
+    with pytest.raises(headers.HeaderError, match=r"Python calls what no header of .* defines: ccc_later$"):
+        helpers.write_cdef(tmp_path, package)
+
+
+def test_every_helper_that_the_package_calls_is_declared_once() -> None:
+    declared = re.findall(
+        r"^(?:\w+[ *]+)+(ccc_\w+)\(", helpers.write_cdef(INCLUDE, ROOT / "cuda_core_cffi"), re.MULTILINE
+    )
+    assert len(declared) > 200
+    assert len(set(declared)) == len(declared)

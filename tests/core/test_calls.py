@@ -9,6 +9,7 @@ import gc
 import importlib.util
 import inspect
 import logging
+import re
 import sys
 import types
 import warnings
@@ -17,7 +18,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from helpers import alive, collect, output_of
+from helpers import ROOT, alive, collect, output_of
 from storing import Storing
 
 from cuda_core_cffi import (
@@ -42,6 +43,8 @@ SIZE = 1024
 ROUNDS = 100
 if CPYTHON:
     python_calls.storing = Storing()
+IN_C = (types.MethodDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType, types.BuiltinFunctionType)
+NATIVES = "".join(path.read_text() for path in (ROOT / "include" / "python").glob("*.h"))
 POINTS = 20  # more than there are allocations in a call
 
 
@@ -98,17 +101,23 @@ def test_on_cpython_the_calls_are_in_c() -> None:
 
     assert not _calls.__file__.endswith(".py")
     names = {name for name in vars(_calls) if not name.startswith("_")}
-    assert names - {"natives_without_body"} == set(python_calls.__all__)
+    assert names == set(python_calls.__all__)
     assert all(getattr(calls, name) is getattr(_calls, name) for name in python_calls.__all__)
 
 
 @pytest.mark.skipif(not CPYTHON, reason="other interpreters make the best of Python")
 def test_everything_in_c_stands_before_a_body_and_nothing_else_can_be_put_there() -> None:
-    from cuda_core_cffi import _calls
+    from cuda_core_cffi._launching import launch as launching
+    from cuda_core_cffi._memory.exporter import Exporter
+    from cuda_core_cffi._memory.pool import MemPool
     from cuda_core_cffi.graph import Graph
 
-    assert "launch" in Graph.__dict__  # imports the last module that has any
-    assert _calls.natives_without_body() == []
+    bodies = {cls.__name__: cls for cls in (Buffer, Device, Event, Exporter, Graph, MemPool, Stream)}
+    found = re.findall(r'^(?:NATIVE\w*\(\w+, |static native .*\.name = )"([^"]+)"', NATIVES, re.MULTILINE)
+    assert len(found) > len(bodies)
+    for name in found:
+        owner, _, last = name.rpartition(".")
+        assert type(vars(bodies[owner])[last] if owner else getattr(launching, last)) in IN_C, name
 
     def unknown() -> None:
         pass

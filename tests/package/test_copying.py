@@ -66,7 +66,7 @@ INTERNAL = {
     "_alias.install.NamespaceFinder", "_alias.modules.Alias", "_alias.modules.Core", "_alias.modules.Utilities",
     "_core.python_calls.DeviceFinder", "_core.python_calls.Devices", "_core.python_calls.ElapsedOperand",
     "_core.python_calls.Memory", "_core.python_calls.Owner", "_core.python_calls.Pool",
-    "_core.copying.NoConstructor", "_core.python_calls.StandIn",
+    "_core.copying.NoConstructor",
     "_code.elf.Elf", "_code.kernel.KnownKernel", "_code.kernel.Library", "_code.object_code._Wrapper",
     "_code.kernel.LoadableCode", "_code.mangling._Symbol",
     "_compile.compiler.Compiler", "_compile.driver_linker.DriverLinker", "_compile.link_backend.LinkBackend",
@@ -81,7 +81,7 @@ INTERNAL = {
     "_launching.prepared.Plan",
     "_lifetime.references.Hold", "_lifetime.host_memory.HostReference",
     "_lifetime.pending_calls.Unraisable", "_lifetime.table.Table",
-    "_memory.exporter.Exporter", "_memory.ipc.IPCPool", "_memory.ipc.Share",
+    "_memory.exporter.Exporter", "_memory.exporter.HostBytes", "_memory.ipc.IPCPool", "_memory.ipc.Share",
     "_memory.lease.Lease", "_memory.pool.MemPool", "_memory.pool.PoolView",
     "_memory.virtual_options.Plan", "_raw.convert.Pointers",
     "_raw.types.AddressField", "_raw.types.BytesField", "_raw.types.EnumField", "_raw.types.Field",
@@ -100,7 +100,7 @@ INTERNAL = {
     "texture._array.ArrayBase", "texture._array.Description", "typing.IsStreamType",
 }  # fmt: skip
 if sys.implementation.name == "cpython":
-    INTERNAL |= {f"_calls.{name}" for name in ("DeviceFinder", "ElapsedOperand", "Memory", "Owner", "Pool", "StandIn")}
+    INTERNAL |= {f"_calls.{name}" for name in ("DeviceFinder", "ElapsedOperand", "Memory", "Owner", "Pool")}
 
 
 ENUMERATIONS = [cls for cls in CLASSES.values() if issubclass(cls, enum.Enum) and len(cls)]

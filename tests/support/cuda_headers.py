@@ -27,6 +27,7 @@ SPEC.loader.exec_module(build_ffi)
 
 NAMES = (
     "headers",
+    "helpers",
     "cdef",
     "table",
     "generate",
@@ -37,7 +38,7 @@ NAMES = (
     "nvml_bindings",
     "nvml_since",
 )
-headers, cdef, table, generate, bindings, directions, roles, nvml, nvml_bindings, nvml_since = map(
+headers, helpers, cdef, table, generate, bindings, directions, roles, nvml, nvml_bindings, nvml_since = map(
     build_ffi.load_generator, NAMES
 )
 
