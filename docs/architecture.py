@@ -32,10 +32,9 @@ REGISTERED = {
     "call_in_stream": "_streams",
     "graph_builder": "graph",
     "launch_config": "_launching",
+    "stand_in": "_streams",
     "system_device": "system",
     "texture": "texture",
-    "create_opaque_array": "texture",
-    "create_texture_object": "texture",
 }
 """Attributes of ``_core.registry``, through which lower folders reach upper ones, by the folder that they come from."""
 

@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
     from cuda_core_cffi._launching.config import LaunchConfig
+    from cuda_core_cffi._streams.stream import StreamStandIn
     from cuda_core_cffi.graph.builder import GraphBuilder
     from cuda_core_cffi.system import Device as SystemDevice
-    from cuda_core_cffi.texture import OpaqueArray, TextureObject
 
 # What most programs do without, and where it is.
 LATE = {
-    "create_opaque_array": "cuda_core_cffi.texture:OpaqueArray._create",
-    "create_texture_object": "cuda_core_cffi.texture:TextureObject._create",
     "graph_builder": "cuda_core_cffi.graph:GraphBuilder",
     "launch_config": "cuda_core_cffi._launching.config:LaunchConfig",
     "system_device": "cuda_core_cffi.system:Device",
@@ -38,6 +36,8 @@ class Registry:
         :class:`Device`, which makes one of an ordinal.
     call_in_stream : callable
         What has a stream call a function.
+    stand_in : type
+        :class:`StreamStandIn`, for C.
     graph_builder : type
         :class:`GraphBuilder`, which stands for a stream.
     launch_config : type
@@ -46,18 +46,15 @@ class Registry:
         :class:`system.Device`, which a device is for NVML.
     texture : module
         :mod:`cuda_core_cffi.texture`, whose objects a device makes.
-    create_opaque_array, create_texture_object : callable
-        What makes an array of options on a device, and a texture of a resource and options.
     """
 
     device: type[Device]
     call_in_stream: Callable[[Any, Any, Any], None]
+    stand_in: type[StreamStandIn]
     graph_builder: type[GraphBuilder]
     launch_config: type[LaunchConfig]
     system_device: type[SystemDevice]
     texture: ModuleType
-    create_opaque_array: Callable[[int, Any], OpaqueArray]
-    create_texture_object: Callable[[int, Any, Any], TextureObject]
 
     def __getattr__(self, name: str) -> Any:
         import pkgutil

@@ -394,7 +394,8 @@ class Device(calls.DeviceFinder):
         CUDAError
             If there is no memory, or the device has no arrays of this size.
         """
-        return registry.create_opaque_array(self._device_id, options)
+        found: OpaqueArray = registry.texture.OpaqueArray._create(self._device_id, options)
+        return found
 
     def create_mipmapped_array(self, options: MipmappedArrayOptions | Mapping[str, Any]) -> MipmappedArray:
         """Allocate an array with levels.
@@ -445,7 +446,8 @@ class Device(calls.DeviceFinder):
         CUDAError
             If the driver has no such textures.
         """
-        return registry.create_texture_object(self._device_id, resource, options)
+        found: TextureObject = registry.texture.TextureObject._create(self._device_id, resource, options)
+        return found
 
     def create_surface_object(self, resource: ResourceDescriptor) -> SurfaceObject:
         """Make a surface, through which kernels read and write an array.

@@ -72,6 +72,9 @@ class StreamStandIn(Uncopyable):
         raise NotImplementedError
 
 
+registry.stand_in = StreamStandIn
+
+
 class Stream(Handle):
     """A queue of work that runs in order.
 

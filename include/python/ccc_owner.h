@@ -81,8 +81,11 @@ static PyObject *stand_in_type, *stream_behind_name, *captured_name;
 
 static int is_stand_in(PyObject *argument)
 {
-    if (stand_in_type == NULL)
-        stand_in_type = find("cuda_core_cffi._streams.stream", "StreamStandIn");
+    if (stand_in_type == NULL) {
+        PyObject *registry = find("cuda_core_cffi._core.registry", "registry");
+        stand_in_type = registry ? PyObject_GetAttrString(registry, "stand_in") : NULL;
+        Py_XDECREF(registry);
+    }
     return stand_in_type && PyObject_TypeCheck(argument, (PyTypeObject *)stand_in_type);
 }
 
