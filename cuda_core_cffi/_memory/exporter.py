@@ -233,7 +233,7 @@ class Exporter(calls.Memory, Handle):
         return self._mr
 
 
-class HostBytes:
+class HostBytes(Hold):
     """Keep the host-accessible memory of a buffer, for the array of NumPy that shows it.
 
     Parameters
@@ -243,7 +243,7 @@ class HostBytes:
     """
 
     def __init__(self, buffer: Exporter) -> None:
-        self._hold = Hold(buffer._hold())
+        super().__init__(buffer._hold())
         self.__array_interface__ = buffer._array_interface(int(_identity(buffer._c_handle)))  # as in Exporter._lend
 
 

@@ -9,7 +9,7 @@ import sys
 import numpy
 import pytest
 from buffers import DATA, PINNED, SIZE, HostResource, Owner
-from helpers import collect
+from helpers import PYPY, collect
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
@@ -53,7 +53,8 @@ class Interface:
 
 def allocated() -> int:
     """Return how many allocations have not gone back."""
-    collect()
+    for _ in range(1 + PYPY):  # PyPy collects one link of a chain of objects with finalizers at a time
+        collect()
     run_all_tasks()  # PyPy is not told when tensors are gone
     return live_objects()["buffer"] + len(HOST.live)
 
