@@ -295,8 +295,11 @@ def interface_dtype(obj: Any, interface: dict[str, Any]) -> Any:
 
 @functools.lru_cache
 def plain_dtype(typestr: str) -> Any:
-    """Return the dtype of this name; None if that is not all there is to say of it."""
-    dtype = numpy_dtype(typestr)
+    """Return the dtype of this name; None if that is not all there is to say of it, as of another library's type."""
+    try:
+        dtype = numpy_dtype(typestr)
+    except TypeError:
+        return None
     if dtype.kind == "V":
         return None
     string_of(dtype)

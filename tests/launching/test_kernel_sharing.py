@@ -8,14 +8,14 @@ import gc
 import weakref
 
 import pytest
-from graphs import ONE, content, eventually, run
+from graphs import ONE, content, eventually
 from helpers import PYPY
 from scenarios import PTX
 
 from cuda_core_cffi import ObjectCode, launch
 from cuda_core_cffi._code import kernel as kernel_module
 from cuda_core_cffi._launching import arguments
-from cuda_core_cffi.graph import GraphDefinition, parameters
+from cuda_core_cffi.graph import GraphDefinition
 
 NAME = "store"
 
@@ -42,14 +42,6 @@ def known(code, memory, stream, monkeypatch):
 
 def test_another_object_is_launched_with_what_is_known(known, memory, stream):
     launch(stream, ONE, known.get_kernel(NAME), memory[0], 7)
-    assert content(memory[0], stream, 1) == b"\7"
-
-
-def test_its_first_node_is_added_the_short_way(known, memory, stream, monkeypatch):
-    monkeypatch.setattr(parameters, "kernel_call", None)
-    with GraphDefinition() as graph:
-        graph.launch(ONE, known.get_kernel(NAME), memory[0], 7)
-        run(graph, stream)
     assert content(memory[0], stream, 1) == b"\7"
 
 

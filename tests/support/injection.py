@@ -18,8 +18,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-from helpers import collect
-from signal_storm import OPERATIONS, World
+from signal_storm import OPERATIONS, World, lost_since
 
 import cuda_core_cffi
 from cuda_core_cffi import live_objects
@@ -81,17 +80,12 @@ def raise_at_lines(work: Operation, world: World, limit: int) -> Iterator[str]:
         yield lines.place
 
 
-def more_than(before: dict[str, int]) -> dict[str, int]:
-    """Return how many more driver objects there are, by kind."""
-    return {kind: count - before[kind] for kind, count in live_objects().items() if count > before[kind]}
-
-
-def settle(work: Operation, world: World) -> None:
-    """Let the operation work, and release everything that is unneeded."""
+def settle(work: Operation, world: World, before: dict[str, int]) -> dict[str, int]:
+    """Let the operation work, and return what is left of what is unneeded."""
     for _ in range(3):
         work(world)
     world.stream.sync()
-    collect()
+    return lost_since(before)
 
 
 def ignore(raised: Any) -> None:
@@ -106,16 +100,13 @@ def main(limit: str, *names: str) -> None:
     world = World()
     for name in names or OPERATIONS:
         work, count = OPERATIONS[name], 0
-        settle(work, world)
+        settle(work, world, live_objects())
         before = live_objects()
         for place in raise_at_lines(work, world, int(limit)):
             count += 1
-            if more_than(before):
-                settle(work, world)
-            if more := more_than(before):
+            if live_objects() != before and (more := settle(work, world, before)):
                 print(name, place, "lost", more, flush=True)
                 before = live_objects()
-        settle(work, world)
         print(name, count, flush=True)
 
 
