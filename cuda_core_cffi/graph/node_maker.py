@@ -468,10 +468,13 @@ def add_launch(
     if added.status == UNCHECKED:
         return None
     c_handle = kernel._c_handle
-    operands = {"kernel": (Operand(0, (c_handle,)),)}  # the driver has the addresses
-    if c_handles:
-        operands["args"] = (Operand(0, tuple(c_handles)),)
-    record = Record(operands, kernel._library, kernel._symbol, {})
+    record = None if c_handles else definition._state.records.get(previous)
+    if record is None or record.plain is not c_handle or record.context != added.context:
+        operands = {"kernel": (Operand(0, (c_handle,)),)}  # the driver has the addresses
+        if c_handles:
+            operands["args"] = (Operand(0, tuple(c_handles)),)
+        record = Record(operands, kernel._library, kernel._symbol, {})
+        record.plain = None if c_handles else c_handle
     node: KernelNode = enter(definition, added, node_classes[KERNEL], record, kernel, *args)
     return node
 
