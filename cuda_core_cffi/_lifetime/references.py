@@ -76,16 +76,17 @@ def new_token(value: Any) -> int:
     return token
 
 
-def make_keep(operands: Iterable[Operand], token: int = 0) -> Any:
-    """Return a ``ccc_keep *`` for operands, which a function of C takes over; NULL if there is nothing to keep.
+def make_keep(operands: Iterable[Iterable[Operand]], token: int = 0) -> Any:
+    """Return a ``ccc_keep *`` for groups of operands, which a function of C takes over; NULL if there are none.
 
     With a token, that of a Python object, this is kept instead of the Python objects of the operands.
     """
     c_handles: list[Any] = []
     objects: list[Any] = []
-    for _, some, others, _ in operands:
-        c_handles += some
-        objects += others
+    for group in operands:
+        for _, some, others, _ in group:
+            c_handles += some
+            objects += others
     if objects and not token:
         token = new_token(objects)
     if not c_handles and not token:

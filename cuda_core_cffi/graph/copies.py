@@ -63,13 +63,11 @@ def copy_bytes(target: Operand, source: Operand, size: int) -> Parameters[Memcpy
     target.check_capacity(size, "dst")
     source.check_capacity(size, "src")
     found: Parameters[MemcpyNode] = Parameters(MEMCPY)
-    box = ffi.new("ccc_box_copy *")
-    box.width, box.rows, box.layers = size, 1, 1
-    for side, place in ((box.target, target), (box.source, source)):
-        place_memory(side, place)
+    to, whence = (c_handle_of(target), target.address), (c_handle_of(source), source.address)
+    box = ffi.new("ccc_box_copy *", (to, whence, size, 1, 1))  # one row
     if lib.ccc_graph_copy_params(found.native, box, on_device(target, source)):
         raise last_failure()
-    found.operands.update(dst=(target,), src=(source,))
+    found.operands["dst"], found.operands["src"] = (target,), (source,)
     return found
 
 
@@ -153,4 +151,6 @@ def c_handle_of(place: Operand) -> Any:
 
 def on_device(target: Operand, source: Operand) -> int:
     """Return which operands are memory that a graph allocates."""
+    if not allocated:  # in most programs
+        return 0
     return TO_DEVICE * (target.address in allocated) | FROM_DEVICE * (source.address in allocated)

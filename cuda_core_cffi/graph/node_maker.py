@@ -31,6 +31,7 @@ from cuda_core_cffi.graph.state import (
     inner_state,
     new_node,
     node_class,
+    node_classes,
     twins_of,
 )
 from cuda_core_cffi.typing import GraphConditionalType, GraphMemoryType
@@ -58,10 +59,10 @@ KERNEL: int = lib.CU_GRAPH_NODE_TYPE_KERNEL
 EVENT_RECORD: int = lib.CU_GRAPH_NODE_TYPE_EVENT_RECORD
 WAIT_EVENT: int = lib.CU_GRAPH_NODE_TYPE_WAIT_EVENT
 UNCHECKED: int = lib.CCC_UNCHECKED
+NO_PARAMETERS: Parameters[EmptyNode] = Parameters(EMPTY)  # of all empty nodes, whose record nothing changes
 
 _add = lib.ccc_graph_add
 _add_launch = lib.ccc_graph_add_launch
-_identity = lib.ccc_identity
 _pack = calls.pack
 _releases_pending = lib.ccc_releases_pending
 
@@ -129,7 +130,7 @@ class NodeMaker:
                 if node._handle:
                     handles[node._handle] = None
             before = tuple(handles)
-        return add_node(definition, before, Parameters(EMPTY))
+        return add_node(definition, before, NO_PARAMETERS)
 
     def allocate(
         self,
@@ -467,11 +468,14 @@ def add_launch(
     if added.status == UNCHECKED:
         return None
     c_handle = kernel._c_handle
-    operands = {"kernel": (Operand(_identity(c_handle), (c_handle,)),)}
-    if c_handles:
-        operands["args"] = (Operand(0, tuple(c_handles)),)  # the driver has the addresses
-    record = Record(operands, kernel._library, kernel._symbol, {})
-    node: KernelNode = enter(definition, added, KERNEL, record, kernel, *args)
+    record = None if c_handles else definition._state.records.get(previous)
+    if record is None or record.plain is not c_handle or record.context != added.context:
+        operands = {"kernel": (Operand(0, (c_handle,)),)}  # the driver has the addresses
+        if c_handles:
+            operands["args"] = (Operand(0, tuple(c_handles)),)
+        record = Record(operands, kernel._library, kernel._symbol, {})
+        record.plain = None if c_handles else c_handle
+    node: KernelNode = enter(definition, added, node_classes[KERNEL], record, kernel, *args)
     return node
 
 
@@ -482,15 +486,15 @@ def add_node(definition: Any, before: tuple[int, ...], found: Parameters[NodeTyp
     handle = added.node
     if handle and found.attributes:
         found.record.before = attributes_before(found, {})
-    if handle and native.type == CONDITIONAL:
+    if handle and found.kind == CONDITIONAL:
         part = native.conditional
         inner = [int(ffi.cast("uintptr_t", part.phGraph_out[index])) for index in range(part.size)]
         state.inner[handle] = [GraphState(graph, state.root, handle) for graph in inner]
-    node: NodeType = enter(definition, added, native.type, found.record)
+    node: NodeType = enter(definition, added, node_class(found.kind, found.record), found.record)
     return node
 
 
-def enter(definition: GraphHandle, added: Any, kind: int, record: Record, *others: object) -> Any:
+def enter(definition: GraphHandle, added: Any, cls: Any, record: Record, *others: object) -> Any:
     """Remember what a node was given that C has added, and return the object for it; raise if it has not."""
     if _releases_pending():
         flush_releases()
@@ -504,7 +508,7 @@ def enter(definition: GraphHandle, added: Any, kind: int, record: Record, *other
         if not state.keeps:
             flush_after_sync()
         state.keeps[handle] = keep
-    return new_node(definition, state, handle, node_class(kind, record))
+    return new_node(definition, state, handle, cls)
 
 
 def child_graph(definition: Any, child: Any) -> Parameters[ChildGraphNode]:

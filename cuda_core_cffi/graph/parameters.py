@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -62,6 +61,8 @@ class Parameters(Generic[NodeType]):
 
     Attributes
     ----------
+    kind : int
+        The driver's type of the node.
     native : CUgraphNodeParams *
         For the driver.
     record : Record
@@ -79,6 +80,7 @@ class Parameters(Generic[NodeType]):
     token = 0
 
     def __init__(self, kind: int, *alive: Any) -> None:
+        self.kind = kind
         self.native = native = _new(PARAMETERS)
         native.type = kind
         self.operands: dict[str, Sequence[Operand]] = {}
@@ -87,7 +89,7 @@ class Parameters(Generic[NodeType]):
 
     def keep(self) -> CData:
         """Return a new keep of what the node uses, which the next call into C takes over."""
-        kept: CData = make_keep(itertools.chain.from_iterable(self.operands.values()), self.token)
+        kept: CData = make_keep(self.operands.values(), self.token)
         return kept
 
 

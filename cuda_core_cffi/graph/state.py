@@ -50,6 +50,8 @@ class Record:
         The context that the node runs in; 0: not known.
     library, symbol
         Of a kernel.
+    plain : ccc_handle *
+        Of a kernel that has neither attributes nor buffers: one record does for several such nodes in a row.
     given : Mapping or None
         The fields of its configuration that are attributes; None: not known.
     before : Mapping of int to bytes
@@ -59,6 +61,7 @@ class Record:
     """
 
     context: int = 0
+    plain: Any = None
     before: Mapping[int, bytes] = NONE
     condition: GraphCondition | None = None
     kind: GraphConditionalType | None = None

@@ -77,6 +77,24 @@ def test_such_a_node_tells_what_it_runs(graph, short, memory):
     assert repr(node) == f"<KernelNode handle={node.handle:#x} kernel={short.handle:#x}>"
 
 
+def test_such_nodes_in_a_row_tell_what_each_of_them_runs(graph, known, memory, stream):
+    other = ObjectCode.from_ptx(PTX).get_kernel("store")
+    address = memory[0].handle
+    for kernel in (known, other):
+        launch(stream, ONE, kernel, address, 0)
+    first = graph.launch(ONE, known, address, 1)
+    nodes = [first, first.launch(THREE, known, address, 2), first.launch(ONE, other, address, 3)]
+    nodes.append(nodes[1].launch(ONE, known, memory[1], 4).launch(ONE, known, address, 5))
+    nodes[1].update(kernel=other, args=(address, 6))
+    first.destroy()
+    nodes[0] = nodes[1].launch(ONE, other, address, 7)
+    assert [node.kernel for node in nodes] == [other, other, other, known]
+    assert [node.config for node in nodes] == [ONE, THREE, ONE, ONE]
+    nodes[3].update(args=(address, 8))
+    other.close()
+    assert nodes[0].kernel.handle == nodes[2].kernel.handle != nodes[3].kernel.handle == known.handle
+
+
 def test_such_a_node_comes_after_what_it_was_added_to(graph, short, memory):
     first = graph.launch(ONE, short, memory[0], 1)
     second = first.launch(ONE, short, memory[0], 2)
