@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
-from cuda_core_cffi._core.compiled_packing import launch, make_packer, pack, prepare, retarget
+from cuda_core_cffi._core.compiled_packing import launch, make_packer, pack, prepare
 from cuda_core_cffi._core.errors import check_cleanup, last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
 
@@ -34,7 +34,6 @@ __all__ = [
     "make_packer",
     "pack",
     "prepare",
-    "retarget",
     "show_handles",
     "thread_devices",
 ]

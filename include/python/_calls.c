@@ -188,8 +188,6 @@ static PyMethodDef methods[] = {
      "thread_devices()\n--\n\nReturn the devices of this thread by their ordinals."},
     {"make_packer", FAST(calls_make_packer),
      "make_packer(slots, target, /)\n--\n\nReturn what packs a kernel's arguments."},
-    {"retarget", FAST(calls_retarget),
-     "retarget(packer, target, /)\n--\n\nReturn a packer like another, for another kernel."},
     {"show_handles", calls_show_handles, METH_O,
      "show_handles(function, /)\n--\n\nHave a function make what programs get as handles."},
     {"launch", FAST(calls_launch), "launch(packer, stream, native, values, /)\n--\n\nLaunch a kernel."},
@@ -199,7 +197,7 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-// The names that are looked for, what is taken from modules in Python, and CFFI's types.
+// The names that are looked for, and CFFI's types.
 static const struct {
     PyObject **place;
     const char *text;
@@ -228,15 +226,7 @@ static const struct {
       {&target_ctype, "ccc_target *"},
   };
 
-static const struct {
-    PyObject **place;
-    const char *module, *name;
-} found[] = {
-    {&check_cleanup, "cuda_core_cffi._core.errors", "check_cleanup"},
-    {&last_failure, "cuda_core_cffi._core.errors", "last_failure"},
-};
-
-// Set all of them. -1: an error is set.
+// Set all of them, and what is taken from modules in Python. -1: an error is set.
 static int find_all(PyObject *ffi)
 {
     for (size_t index = 0; index < COUNT(interned); ++index)
@@ -245,10 +235,9 @@ static int find_all(PyObject *ffi)
     for (size_t index = 0; index < COUNT(ctypes); ++index)
         if ((*ctypes[index].place = PyObject_CallMethod(ffi, "typeof", "s", ctypes[index].text)) == NULL)
             return -1;
-    for (size_t index = 0; index < COUNT(found); ++index)
-        if ((*found[index].place = find(found[index].module, found[index].name)) == NULL)
-            return -1;
-    return 0;
+    check_cleanup = find("cuda_core_cffi._core.errors", "check_cleanup");
+    last_failure = check_cleanup ? find("cuda_core_cffi._core.errors", "last_failure") : NULL;
+    return last_failure ? 0 : -1;
 }
 
 static int calls_exec(PyObject *module)

@@ -101,8 +101,7 @@ static PyObject *capsule_connect(PyObject *module, PyObject *arguments)
 static PyMethodDef methods[] = {
     {"of", capsule_of, METH_VARARGS,
      "of(array, handle, how, /)\n--\n\nReturn a capsule around a tensor of an array or buffer, None after a failure."},
-    {"new", capsule_new, METH_VARARGS,
-     "new(address, versioned, /)\n--\n\nReturn a capsule around a managed tensor."},
+    {"new", capsule_new, METH_VARARGS, "new(address, versioned, /)\n--\n\nReturn a capsule around a managed tensor."},
     {"read", capsule_read, METH_O, "read(capsule, /)\n--\n\nReturn (address, versioned) of the tensor in a capsule."},
     {"consume", capsule_consume, METH_O, "consume(capsule, /)\n--\n\nTake the tensor out of a capsule."},
     {"take", capsule_take, METH_O, "take(capsule, /)\n--\n\nConsume a capsule and return what owns its tensor."},

@@ -107,11 +107,8 @@ static PyType_Spec memory_spec = {
 
 static void pool_dealloc(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
     Py_XDECREF(((pool_object *)self)->allocates);
-    drop_handle(self);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
-    Py_DECREF(type);
+    owner_dealloc(self);
 }
 
 static PyMemberDef pool_members[] = {
@@ -165,11 +162,6 @@ static PyObject *make_buffer(PyObject *type, ccc_handle *handle, PyObject *resou
     return self;
 }
 
-static int is_memory_class(PyObject *type)
-{
-    return PyType_Check(type) && PyType_IsSubtype((PyTypeObject *)type, memory_type);
-}
-
 // A buffer from a pool. NULL with no error set: Python has to look at the arguments, or *failed is set.
 static PyObject *allocate_usual(PyObject *self, PyObject *given_size, PyObject *given_stream, int *failed)
 {
@@ -182,7 +174,7 @@ static PyObject *allocate_usual(PyObject *self, PyObject *given_size, PyObject *
         return NULL;
     }
     PyObject *type = Py_XNewRef(((pool_object *)self)->allocates);
-    if (type == NULL || !is_memory_class(type)) {
+    if (type == NULL || !PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, memory_type)) {
         Py_XDECREF(type);
         return NULL;
     }
@@ -232,11 +224,8 @@ static ccc_handle *stream_of_call(PyObject *const *arguments, Py_ssize_t count, 
 // Read a byte. Returns -1, with no error set, for another value.
 static long byte_of(PyObject *given)
 {
-    long value = PyLong_CheckExact(given) ? PyLong_AsLong(given) : -1;
-    if (value >= 0 && value <= LARGEST_BYTE)
-        return value;
-    PyErr_Clear();
-    return -1;
+    long long value;
+    return read_plain(given, &value) == 0 && value >= 0 && value <= LARGEST_BYTE ? (long)value : -1;
 }
 
 static PyObject *buffer_fill(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
@@ -252,9 +241,7 @@ static PyObject *buffer_fill(PyObject *self, PyObject *const *arguments, Py_ssiz
     Py_BEGIN_ALLOW_THREADS status = helpers->fill_in(buffer, stream, (uint32_t)value, 1);
     Py_END_ALLOW_THREADS let_go_of_both(buffer, stream);
     Py_XDECREF(behind);
-    if (status)
-        return call_failed(&native_buffer_fill, status, self, arguments, count, names);
-    Py_RETURN_NONE;
+    return result_of(&native_buffer_fill, status, Py_None, self, arguments, count, names);
 }
 
 #define UNUSUAL INT_MIN  // no status: nothing was done
@@ -274,35 +261,28 @@ static int copy_whole(ccc_handle *destination, ccc_handle *source, ccc_handle *s
     return status;
 }
 
-// Copy between a buffer and the first argument. Returns a status, or UNUSUAL.
-static int copy_usual(PyObject *self, int to_self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+// Copy between a buffer and the first argument: into the buffer, or out of it.
+static PyObject *copy_between(const native *native, int is_into, PyObject *self, PyObject *const *arguments,
+                              Py_ssize_t count, PyObject *names)
 {
     PyObject *behind;
     ccc_handle *stream = stream_of_call(arguments, count, names, &behind);
     ccc_handle *own = handle_of(self, CCC_BUFFER), *other = stream ? handle_of(arguments[0], CCC_BUFFER) : NULL;
-    int status = to_self ? copy_whole(own, other, stream) : copy_whole(other, own, stream);
+    int status = is_into ? copy_whole(own, other, stream) : copy_whole(other, own, stream);
     Py_XDECREF(behind);
-    return status;
+    if (status == UNUSUAL)
+        return call_body(native, self, arguments, count, names);
+    return result_of(native, status, is_into ? Py_None : arguments[0], self, arguments, count, names);
 }
 
 static PyObject *buffer_copy_from(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
-    int status = copy_usual(self, 1, arguments, count, names);
-    if (status == UNUSUAL)
-        return call_body(&native_buffer_copy_from, self, arguments, count, names);
-    if (status)
-        return call_failed(&native_buffer_copy_from, status, self, arguments, count, names);
-    Py_RETURN_NONE;
+    return copy_between(&native_buffer_copy_from, 1, self, arguments, count, names);
 }
 
 static PyObject *buffer_copy_to(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
-    int status = copy_usual(self, 0, arguments, count, names);
-    if (status == UNUSUAL)
-        return call_body(&native_buffer_copy_to, self, arguments, count, names);
-    if (status)
-        return call_failed(&native_buffer_copy_to, status, self, arguments, count, names);
-    return Py_NewRef(arguments[0]);
+    return copy_between(&native_buffer_copy_to, 0, self, arguments, count, names);
 }
 
 #endif

@@ -38,9 +38,8 @@ static const ccc_tensor_calls *ccc_own_tensors;  // of the CFFI module, which se
 // Whether the deleter of a tensor releases the GIL itself if needed, and runs no Python.
 static int ccc_has_own_deleter(ccc_imported tensor)
 {
-    return tensor.versioned
-               ? ((DLManagedTensorVersioned *)tensor.address)->deleter == ccc_own_tensors->delete_versioned
-               : ((DLManagedTensor *)tensor.address)->deleter == ccc_own_tensors->delete_old;
+    return tensor.versioned ? ((DLManagedTensorVersioned *)tensor.address)->deleter == ccc_own_tensors->delete_versioned
+                            : ((DLManagedTensor *)tensor.address)->deleter == ccc_own_tensors->delete_old;
 }
 
 // Delete a tensor of any library. Its deleter may wait for the device, so it runs without the GIL, unless `takes_gil`

@@ -101,9 +101,7 @@ static PyObject *device_set_current(PyObject *self, PyObject *const *arguments, 
     if (count || names)
         return call_body(&native_device_set_current, self, arguments, count, names);
     Py_BEGIN_ALLOW_THREADS status = helpers->device_set_current(((device *)self)->ordinal);
-    Py_END_ALLOW_THREADS if (status) return call_failed(&native_device_set_current, status, self, arguments, count,
-                                                        names);
-    Py_RETURN_NONE;
+    Py_END_ALLOW_THREADS return result_of(&native_device_set_current, status, Py_None, self, arguments, count, names);
 }
 
 static PyMemberDef finder_members[] = {

@@ -70,9 +70,9 @@ static PyObject *export_usual(PyObject *self, PyObject *const *given, PyObject *
     long long major = 0, stream = 0, kind, ordinal;
     uint64_t tensor;
     ccc_handle *handle = HANDLE(self);
-    PyObject *wanted = given[DL_DEVICE], *version = given[MAX_VERSION];
+    PyObject *version = given[MAX_VERSION];
     if (read_plain(PyTuple_GetItem(device, 0), &kind) || read_plain(PyTuple_GetItem(device, 1), &ordinal) ||
-        (given[COPY] != Py_None && given[COPY] != Py_False) || kind == CCC_DL_CPU)
+        given[DL_DEVICE] != Py_None || (given[COPY] != Py_None && given[COPY] != Py_False) || kind == CCC_DL_CPU)
         return NULL;
     if (version != Py_None &&
         (!PyTuple_CheckExact(version) || PyTuple_Size(version) == 0 || read_plain(PyTuple_GetItem(version, 0), &major)))
@@ -81,13 +81,6 @@ static PyObject *export_usual(PyObject *self, PyObject *const *given, PyObject *
         stream = kind == CCC_DL_CUDA_HOST ? 0 : CCC_DL_LEGACY_STREAM;
     else if (read_plain(given[STREAM], &stream) || stream < -1 || stream == 0)
         return NULL;
-    if (wanted != Py_None) {
-        int same = PyTuple_CheckExact(wanted) ? PyObject_RichCompareBool(wanted, device, Py_EQ) : 0;
-        if (same != 1) {
-            PyErr_Clear();
-            return NULL;
-        }
-    }
     const DLDevice place = {(int32_t)kind, (int32_t)ordinal};
     const uint64_t consumer = stream == -1 ? 0 : (uint64_t)stream;
     if (consumer == 0) {  // without a call of the driver

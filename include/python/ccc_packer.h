@@ -342,23 +342,4 @@ static PyObject *calls_make_packer(PyObject *module, PyObject *const *arguments,
     return (PyObject *)make_packer(arguments[0], arguments[1], target_ctype);
 }
 
-// A packer like another one, for another target that has the same parameters.
-static PyObject *calls_retarget(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    (void)module;
-    const packer *like = check_count("retarget", count, 2) ? NULL : packer_for(arguments[0]);
-    void *target = like ? pointer_of(arguments[1], target_ctype) : NULL;
-    packer *made = target ? (packer *)PyType_GenericAlloc(packer_type, like->count) : NULL;
-    if (made == NULL)
-        return NULL;
-    made->fields_kept = Py_NewRef(like->fields_kept);
-    made->native_kept = Py_NewRef(arguments[1]);
-    made->native = target;
-    made->size = like->size;
-    made->count = like->count;
-    made->objects = like->objects;
-    memcpy(made->fields, like->fields, (size_t)like->count * sizeof(field));
-    return (PyObject *)made;
-}
-
 #endif

@@ -29,9 +29,7 @@ static PyObject *stream_record(PyObject *self, PyObject *const *arguments, Py_ss
         return call_body(&native_stream_record, self, arguments, count, names);
     Py_BEGIN_ALLOW_THREADS status = helpers->event_record_in(event, stream);
     Py_END_ALLOW_THREADS let_go_of_both(stream, event);
-    if (status)
-        return call_failed(&native_stream_record, status, self, arguments, count, names);
-    return Py_NewRef(arguments[0]);
+    return result_of(&native_stream_record, status, arguments[0], self, arguments, count, names);
 }
 
 static PyObject *stream_wait(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
@@ -45,9 +43,7 @@ static PyObject *stream_wait(PyObject *self, PyObject *const *arguments, Py_ssiz
     Py_BEGIN_ALLOW_THREADS status =
         event ? helpers->stream_wait_event_in(stream, event) : helpers->stream_wait_stream_in(stream, other);
     Py_END_ALLOW_THREADS let_go_of_both(stream, event ? event : other);
-    if (status)
-        return call_failed(&native_stream_wait, status, self, arguments, count, names);
-    Py_RETURN_NONE;
+    return result_of(&native_stream_wait, status, Py_None, self, arguments, count, names);
 }
 
 static PyObject *sync_with(PyObject *self, int (*helper)(const ccc_handle *handle), const native *native)
@@ -58,9 +54,7 @@ static PyObject *sync_with(PyObject *self, int (*helper)(const ccc_handle *handl
         return call_body(native, self, NULL, 0, NULL);
     Py_BEGIN_ALLOW_THREADS status = helper(handle);
     Py_END_ALLOW_THREADS let_go(handle);
-    if (status)
-        return call_failed(native, status, self, NULL, 0, NULL);
-    Py_RETURN_NONE;
+    return result_of(native, status, Py_None, self, NULL, 0, NULL);
 }
 
 static PyObject *stream_sync(PyObject *self, PyObject *unused)
@@ -88,9 +82,7 @@ static PyObject *graph_launch(PyObject *self, PyObject *const *arguments, Py_ssi
     Py_BEGIN_ALLOW_THREADS status = helpers->graph_launch_in(executable, stream);
     Py_END_ALLOW_THREADS let_go(stream);
     Py_XDECREF(behind);
-    if (status)
-        return call_failed(&native_graph_launch, status, self, arguments, count, names);
-    Py_RETURN_NONE;
+    return result_of(&native_graph_launch, status, Py_None, self, arguments, count, names);
 }
 
 static PyObject *event_is_done(PyObject *self, void *unused)
