@@ -16,7 +16,6 @@
 #include "python/ccc_buffers.h"
 #include "python/ccc_devices.h"
 #include "python/ccc_launches.h"
-#include "python/ccc_once.h"
 #include "python/ccc_queue.h"
 
 // Store in an owner the handle that a function of CFFI returns. The interpreter runs no signal handler between the two.
@@ -133,16 +132,6 @@ static PyObject *calls_close_once(PyObject *module, PyObject *argument)
     return PyBool_FromLong(closed);
 }
 
-// A driver handle is given to programs as what a function makes of its type and its number.
-static PyObject *calls_show_handles(PyObject *module, PyObject *function)
-{
-    PyObject *before = show_handle;
-    (void)module;
-    show_handle = Py_NewRef(function);
-    Py_XDECREF(before);
-    Py_RETURN_NONE;
-}
-
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
 
@@ -188,8 +177,6 @@ static PyMethodDef methods[] = {
      "thread_devices()\n--\n\nReturn the devices of this thread by their ordinals."},
     {"make_packer", FAST(calls_make_packer),
      "make_packer(slots, target, /)\n--\n\nReturn what packs a kernel's arguments."},
-    {"show_handles", calls_show_handles, METH_O,
-     "show_handles(function, /)\n--\n\nHave a function make what programs get as handles."},
     {"launch", FAST(calls_launch), "launch(packer, stream, native, values, /)\n--\n\nLaunch a kernel."},
     {"pack", FAST(calls_pack), "pack(packer, values, /)\n--\n\nReturn the packed arguments."},
     {"prepare", FAST(calls_prepare), "prepare(slots, native, plan, /)\n--\n\nReturn a prepared launch's functions."},
@@ -203,6 +190,7 @@ static const struct {
     const char *text;
 } interned[] =
     {
+        {&allocates_name, "_BUFFER"},
         {&captured_name, "_captured"},
         {&device_name, "_dlpack_device"},
         {&devices_name, "cuda_core_cffi.devices"},
@@ -257,7 +245,6 @@ static int calls_exec(PyObject *module)
     *(void **)&to_pointer = helpers->to_pointer;
     if ((owner_type = add_type(module, &owner_spec, NULL)) == NULL ||
         (memory_type = add_type(module, &memory_spec, owner_type)) == NULL ||
-        (pool_type = add_type(module, &pool_spec, owner_type)) == NULL ||
         (operand_type = add_type(module, &operand_spec, owner_type)) == NULL ||
         (finder_type = add_type(module, &finder_spec, NULL)) == NULL ||
         (packer_type = (PyTypeObject *)PyType_FromSpec(&packer_spec)) == NULL ||

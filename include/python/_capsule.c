@@ -8,7 +8,6 @@
 
 #include "python/ccc_capsule_read.h"
 #include "python/ccc_exchange.h"
-#include "python/ccc_once.h"
 #include "python/ccc_reader.h"
 
 // of(array, handle, how): `array` is 0 for a buffer, which the handle is.

@@ -19,15 +19,9 @@ typedef struct memory {
     PyObject *keep, *whole;  // what the memory needs until it has gone back: here they go after the handle
 } memory;
 
-// A pool, and the class of the buffers that it allocates.
-typedef struct pool_object {
-    owner owner;
-    PyObject *allocates;
-} pool_object;
-
 #define LARGEST_BYTE 255
 
-static PyTypeObject *memory_type, *pool_type;
+static PyTypeObject *memory_type;
 
 NATIVE(pool_allocate, "MemPool.allocate", "($self, size, stream=None)");
 NATIVE_WITH_CLASS(buffer_close, "Buffer.close", "($self, stream=None)", &usual_type[CCC_BUFFER]);
@@ -35,7 +29,8 @@ NATIVE(buffer_fill, "Buffer.fill", "($self, value, width=None, *, stream)");
 NATIVE(buffer_copy_from, "Buffer.copy_from", "($self, src, *, stream, options=None)");
 NATIVE(buffer_copy_to, "Buffer.copy_to", "($self, dst=None, *, stream, options=None)");
 
-static PyObject *keep_name;  // of an attribute
+// The names of attributes: what a buffer keeps, and the class of the buffers of a pool.
+static PyObject *keep_name, *allocates_name;
 
 static int memory_traverse(PyObject *self, visitproc visit, void *arg)
 {
@@ -105,28 +100,6 @@ static PyType_Spec memory_spec = {
     memory_slots,
 };
 
-static void pool_dealloc(PyObject *self)
-{
-    Py_XDECREF(((pool_object *)self)->allocates);
-    owner_dealloc(self);
-}
-
-static PyMemberDef pool_members[] = {
-    {"_allocates", T_OBJECT_EX, offsetof(pool_object, allocates), 0, NULL},
-    {NULL, 0, 0, 0, NULL},
-};
-
-static PyType_Slot pool_slots[] = {
-    {Py_tp_dealloc, pool_dealloc},
-    {Py_tp_members, pool_members},
-    {Py_tp_doc, "Owns the C handle of a pool, and has the class of what it allocates."},
-    {0, NULL},
-};
-
-static PyType_Spec pool_spec = {
-    "cuda_core_cffi._calls.Pool", sizeof(pool_object), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, pool_slots,
-};
-
 // Find the arguments (size, stream=None), which are not looked at. -1: they are given in another way, or wrong.
 static int read_request(PyObject *const *arguments, Py_ssize_t count, PyObject *names, PyObject **request)
 {
@@ -173,7 +146,7 @@ static PyObject *allocate_usual(PyObject *self, PyObject *given_size, PyObject *
         PyErr_Clear();
         return NULL;
     }
-    PyObject *type = Py_XNewRef(((pool_object *)self)->allocates);
+    PyObject *type = PyObject_GetAttr(self, allocates_name);
     if (type == NULL || !PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, memory_type)) {
         Py_XDECREF(type);
         return NULL;

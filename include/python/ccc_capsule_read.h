@@ -19,7 +19,7 @@
 #include "memory/ccc_tensor_calls.h"
 #include "python/ccc_capsule.h"
 #include "python/ccc_detach.h"
-#include "python/ccc_vectorcall.h"
+#include "python/ccc_module.h"
 
 #define CCC_MAX_DIMENSIONS 64  // NumPy's limit; other libraries have a lower one
 

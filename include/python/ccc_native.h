@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "python/ccc_owner.h"
-#include "python/ccc_vectorcall.h"
+#include "python/ccc_module.h"
 
 typedef struct native {
     const char *name;       // the qualified name of the body

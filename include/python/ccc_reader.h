@@ -14,8 +14,6 @@
 
 #ifndef PYPY_VERSION
 
-#include "python/ccc_vectorcall.h"
-
 #define CCC_NO_ORDERING (-1)
 
 // Made when the first reader is, and never released.
