@@ -36,8 +36,9 @@ static PyObject *capsule_new(PyObject *module, PyObject *arguments)
     return PyCapsule_New((void *)(uintptr_t)tensor, NAMES[versioned], ccc_delete_any);
 }
 
-static PyObject *address_and_kind(ccc_imported tensor)
+static PyObject *address_and_kind(PyObject *capsule, int consume)
 {
+    ccc_imported tensor = ccc_in_capsule(capsule, consume);
     if (tensor.address == NULL)
         return NULL;
     return Py_BuildValue("KN", (unsigned long long)(uintptr_t)tensor.address, PyBool_FromLong(tensor.versioned));
@@ -46,13 +47,13 @@ static PyObject *address_and_kind(ccc_imported tensor)
 static PyObject *capsule_read(PyObject *module, PyObject *capsule)
 {
     (void)module;
-    return address_and_kind(ccc_in_capsule(capsule, 0));
+    return address_and_kind(capsule, 0);
 }
 
 static PyObject *capsule_consume(PyObject *module, PyObject *capsule)
 {
     (void)module;
-    return address_and_kind(ccc_in_capsule(capsule, 1));
+    return address_and_kind(capsule, 1);
 }
 
 static PyObject *capsule_take(PyObject *module, PyObject *capsule)

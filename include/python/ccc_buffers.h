@@ -23,11 +23,11 @@ typedef struct memory {
 
 static PyTypeObject *memory_type;
 
-NATIVE(pool_allocate, "MemPool.allocate", "($self, size, stream=None)");
-NATIVE_WITH_CLASS(buffer_close, "Buffer.close", "($self, stream=None)", &usual_type[CCC_BUFFER]);
-NATIVE(buffer_fill, "Buffer.fill", "($self, value, width=None, *, stream)");
-NATIVE(buffer_copy_from, "Buffer.copy_from", "($self, src, *, stream, options=None)");
-NATIVE(buffer_copy_to, "Buffer.copy_to", "($self, dst=None, *, stream, options=None)");
+NATIVE(pool_allocate, "MemPool.allocate", "($self, size, stream=None)", NULL);
+NATIVE(buffer_close, "Buffer.close", "($self, stream=None)", &usual_type[CCC_BUFFER]);
+NATIVE(buffer_fill, "Buffer.fill", "($self, value, width=None, *, stream)", NULL);
+NATIVE(buffer_copy_from, "Buffer.copy_from", "($self, src, *, stream, options=None)", NULL);
+NATIVE(buffer_copy_to, "Buffer.copy_to", "($self, dst=None, *, stream, options=None)", NULL);
 
 // The names of attributes: what a buffer keeps, and the class of the buffers of a pool.
 static PyObject *keep_name, *allocates_name;

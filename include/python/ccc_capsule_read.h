@@ -208,13 +208,11 @@ static const char *ccc_fault(const DLTensor *tensor)
     return ccc_is_in_address_space(tensor) ? NULL : "the tensor reaches beyond the address space";
 }
 
-static int ccc_is_known_device(long type)
+// -1 with a Python error set: memory is on a device of a type that is not known here.
+static int ccc_check_device(long type)
 {
-    return type == CCC_DL_CPU || type == CCC_DL_CUDA || type == CCC_DL_CUDA_HOST || type == CCC_DL_CUDA_MANAGED;
-}
-
-static int ccc_refuse_device(long type)
-{
+    if (type == CCC_DL_CPU || type == CCC_DL_CUDA || type == CCC_DL_CUDA_HOST || type == CCC_DL_CUDA_MANAGED)
+        return 0;
     PyErr_Format(PyExc_BufferError, "the memory is on DLPack device type %ld, which is neither the host nor CUDA",
                  type);
     return -1;
@@ -240,8 +238,8 @@ static int ccc_refuse(ccc_imported imported)
     if (tensor->ndim < 0 || tensor->ndim > CCC_MAX_DIMENSIONS)
         PyErr_Format(PyExc_BufferError, "the tensor has %d dimensions; 0 to %d are possible", (int)tensor->ndim,
                      CCC_MAX_DIMENSIONS);
-    else if (!ccc_is_known_device(tensor->device.device_type))
-        ccc_refuse_device(tensor->device.device_type);
+    else if (ccc_check_device(tensor->device.device_type))
+        return 1;
     else if ((fault = ccc_fault(tensor)))
         PyErr_SetString(PyExc_BufferError, fault);
     else

@@ -10,9 +10,9 @@
 
 #include "python/ccc_native.h"
 
-NATIVE(device_create_event, "Device.create_event", "($self, /, options=None)");
-NATIVE(device_create_stream, "Device.create_stream", "($self, /, obj=None, options=None)");
-NATIVE(device_set_current, "Device.set_current", "($self, /, ctx=None)");
+NATIVE(device_create_event, "Device.create_event", "($self, /, options=None)", NULL);
+NATIVE(device_create_stream, "Device.create_stream", "($self, /, obj=None, options=None)", NULL);
+NATIVE(device_set_current, "Device.set_current", "($self, /, ctx=None)", NULL);
 
 typedef struct device {
     PyObject_HEAD int ordinal;

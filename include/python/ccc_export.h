@@ -7,7 +7,8 @@
 #include "python/ccc_capsule.h"
 #include "python/ccc_native.h"
 
-NATIVE(buffer_dlpack, "Exporter.__dlpack__", "($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)");
+NATIVE(buffer_dlpack, "Exporter.__dlpack__", "($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)",
+       NULL);
 NATIVE_PLAIN(buffer_dlpack_device, "Exporter.__dlpack_device__", NULL);
 
 // The names of attributes.
@@ -38,12 +39,8 @@ static int sort_keywords(PyObject *const *arguments, PyObject *names, PyObject *
     for (Py_ssize_t index = 0; index < count; ++index) {
         PyObject *name = PyTuple_GetItem(names, index);
         int which = 0;
-        while (which < KEYWORDS && name != keywords[which])
+        while (which < KEYWORDS && PyUnicode_Compare(name, keywords[which]))  // the names that NumPy gives are others
             ++which;
-        if (which == KEYWORDS)  // the names that NumPy gives are not interned
-            for (which = 0; which < KEYWORDS; ++which)
-                if (PyUnicode_Compare(name, keywords[which]) == 0)
-                    break;
         if (which == KEYWORDS)
             return -1;
         sorted[which] = arguments[index];

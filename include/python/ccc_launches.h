@@ -107,7 +107,7 @@ static PyObject *on_slow_path(const packer *packer, const char *method, PyObject
     return result;
 }
 
-NATIVE(launch_usual, "launch", "(stream, config, kernel, *kernel_args)");
+NATIVE(launch_usual, "launch", "(stream, config, kernel, *kernel_args)", NULL);
 
 // The names of attributes of kernels and configurations.
 static PyObject *packer_name, *native_name;

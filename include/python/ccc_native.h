@@ -19,7 +19,7 @@ typedef struct native {
     const char *name;       // the qualified name of the body
     const char *signature;  // as inspect reads it; NULL for properties and operators
     PyMethodDef method;     // of a method or function
-    getter get;             // of a property
+    PyGetSetDef property;   // of a property
     PyTypeObject **base;    // of an operator: the class in C that has it
     PyTypeObject **usual;   // where the class is kept, if its objects are recognized by their type
     PyObject *body;         // these are set by the decorator, and never released
@@ -35,11 +35,9 @@ typedef struct native {
         .usual = class, \
     }
 
-// Declare a method or function that takes positional and keyword arguments, and its native.
-#define NATIVE(function, place, text) NATIVE_WITH_CLASS(function, place, text, NULL)
-
-// The same where the class is kept.
-#define NATIVE_WITH_CLASS(function, place, text, class) \
+// Declare a method or function that takes positional and keyword arguments, and its native; `class` is where the class
+// is kept, or NULL.
+#define NATIVE(function, place, text, class) \
     static PyObject *function(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names); \
     NATIVE_WITH(function, place, text, METH_FASTCALL | METH_KEYWORDS, class)
 
@@ -51,7 +49,7 @@ typedef struct native {
 // The same of a property.
 #define NATIVE_PROPERTY(function, place) \
     static PyObject *function(PyObject *self, void *unused); \
-    static native native_##function = {.name = place, .get = function}
+    static native native_##function = {.name = place, .property = {.get = function}}
 
 // Call a function in Python with some arguments, and then with those that a native was given.
 static PyObject *call_python(PyObject *function, PyObject *const *first, Py_ssize_t firsts, PyObject *const *arguments,
@@ -131,14 +129,10 @@ static PyObject *descriptor_in(PyTypeObject *class, native *native)
         native->method.ml_doc = documentation_of(native);
         return native->method.ml_doc ? PyDescr_NewMethod(class, &native->method) : NULL;
     }
-    if (native->get) {
-        PyGetSetDef *definition = PyMem_Calloc(1, sizeof *definition);  // never released
-        if (definition == NULL)
-            return PyErr_NoMemory();
-        definition->name = short_name(native);
-        definition->get = native->get;
-        definition->doc = documentation_of(native);
-        return definition->doc ? PyDescr_NewGetSet(class, definition) : NULL;
+    if (native->property.get) {
+        native->property.name = short_name(native);
+        native->property.doc = documentation_of(native);
+        return native->property.doc ? PyDescr_NewGetSet(class, &native->property) : NULL;
     }
     // An operator is found without a lookup only if a base in C has it.
     return PyObject_GetAttrString((PyObject *)*native->base, short_name(native));

@@ -90,12 +90,8 @@ static PyType_Spec packer_spec = {
         return 0; \
     } while (0)
 
-// An unsigned one of 8 bytes, past the signed range.
-static int store_large(PyObject *value, char *at)
+static int store_unsigned_long(PyObject *value, char *at)
 {
-    if (!PyErr_ExceptionMatches(PyExc_OverflowError))
-        return -1;
-    PyErr_Clear();
     PyObject *index = PyNumber_Index(value);
     unsigned long long number = index ? PyLong_AsUnsignedLongLong(index) : 0;
     Py_XDECREF(index);
@@ -107,9 +103,9 @@ static int store_large(PyObject *value, char *at)
 
 static int store_integer(PyObject *value, char code, char *at)
 {
-    long long number = PyLong_AsLongLong(value);
+    long long number = code == 'Q' ? 0 : PyLong_AsLongLong(value);
     if (number == -1 && PyErr_Occurred())
-        return code == 'Q' ? store_large(value, at) : -1;
+        return -1;
     switch (code) {
     case 'b': STORE_AS(int8_t, number, at);
     case 'h': STORE_AS(int16_t, number, at);
@@ -118,11 +114,7 @@ static int store_integer(PyObject *value, char code, char *at)
     case 'B': STORE_AS(uint8_t, number, at);
     case 'H': STORE_AS(uint16_t, number, at);
     case 'I': STORE_AS(uint32_t, number, at);
-    default:
-        if (number < 0)
-            return -1;
-        memcpy(at, &number, sizeof number);
-        return 0;
+    default: return store_unsigned_long(value, at);
     }
 }
 

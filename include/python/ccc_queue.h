@@ -7,12 +7,12 @@
 
 #include "python/ccc_native.h"
 
-NATIVE(stream_record, "Stream.record", "($self, /, event=None, options=None)");
-NATIVE(stream_wait, "Stream.wait", "($self, /, event_or_stream)");
+NATIVE(stream_record, "Stream.record", "($self, /, event=None, options=None)", NULL);
+NATIVE(stream_wait, "Stream.wait", "($self, /, event_or_stream)", NULL);
 NATIVE_PLAIN(stream_sync, "Stream.sync", &usual_type[CCC_STREAM]);
 NATIVE_PLAIN(event_sync, "Event.sync", &usual_type[CCC_EVENT]);
 NATIVE_PROPERTY(event_is_done, "Event.is_done");
-NATIVE(graph_launch, "Graph.launch", "($self, /, stream)");
+NATIVE(graph_launch, "Graph.launch", "($self, /, stream)", NULL);
 
 // The base of events, for the operator alone: one that is written in Python, or put into a class as a method, is looked
 // up by its name each time. Both names belong to it: one in Python would bring it back to Python.

@@ -43,9 +43,7 @@ static int ccc_is_on_host(PyObject *object)
     Py_XDECREF(kind);
     if (type == -1 && PyErr_Occurred())
         return -1;
-    if (!ccc_is_known_device(type))
-        return ccc_refuse_device(type);
-    return type == CCC_DL_CPU;
+    return ccc_check_device(type) ? -1 : type == CCC_DL_CPU;
 }
 
 // Ask an object for its tensor and take it.
