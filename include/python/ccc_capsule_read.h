@@ -221,21 +221,15 @@ static int ccc_check_device(long type)
 // Why a tensor cannot be described, with a Python error set; 0 if it can.
 static int ccc_refuse(ccc_imported imported)
 {
-    if (imported.address == NULL) {
-        PyErr_SetString(PyExc_BufferError, "there is no tensor: its address is NULL");
-        return 1;
-    }
-    if (imported.versioned) {  // all that follows its version may differ
-        const DLManagedTensorVersioned *versioned = imported.address;
-        if (versioned->version.major != CCC_DLPACK_MAJOR) {
-            PyErr_Format(PyExc_BufferError, "the producer speaks DLPack %u.%u; this package knows versions up to 1.x",
-                         (unsigned)versioned->version.major, (unsigned)versioned->version.minor);
-            return 1;
-        }
-    }
-    const DLTensor *tensor = ccc_tensor_in(imported);
+    const DLManagedTensorVersioned *versioned = imported.versioned ? imported.address : NULL;
+    const DLTensor *tensor = imported.address ? ccc_tensor_in(imported) : NULL;
     const char *fault = NULL;
-    if (tensor->ndim < 0 || tensor->ndim > CCC_MAX_DIMENSIONS)
+    if (tensor == NULL)
+        PyErr_SetString(PyExc_BufferError, "there is no tensor: its address is NULL");
+    else if (versioned && versioned->version.major != CCC_DLPACK_MAJOR)  // all that follows its version may differ
+        PyErr_Format(PyExc_BufferError, "the producer speaks DLPack %u.%u; this package knows versions up to 1.x",
+                     (unsigned)versioned->version.major, (unsigned)versioned->version.minor);
+    else if (tensor->ndim < 0 || tensor->ndim > CCC_MAX_DIMENSIONS)
         PyErr_Format(PyExc_BufferError, "the tensor has %d dimensions; 0 to %d are possible", (int)tensor->ndim,
                      CCC_MAX_DIMENSIONS);
     else if (ccc_check_device(tensor->device.device_type))

@@ -47,7 +47,8 @@ static int launch_with(const packer *packer, const ccc_config *config, PyObject 
     if (stored == 0)
         stored = launch_stored(packer, config, ((const ccc_target *)packer->native)->kernel, stream, packed, handles,
                                status);
-    memory_done(packed, stack);
+    if (packed != stack)
+        PyMem_Free(packed);
     return stored;
 }
 

@@ -267,12 +267,6 @@ static char *memory_for(const packer *packer, char *stack, ccc_handle ***handles
     return found;
 }
 
-static void memory_done(char *used, char *stack)
-{
-    if (used != stack)
-        PyMem_Free(used);
-}
-
 // The pointer of cdata of a type. NULL with an exception where it is none.
 static void *pointer_of(PyObject *cdata, PyObject *ctype)
 {
