@@ -48,7 +48,6 @@ static int fill_owner(PyObject *self, PyObject *const *function, Py_ssize_t coun
 
 static PyObject *calls_make(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    (void)module;
     if (count < 2)
         return PyErr_Format(PyExc_TypeError, "make takes at least 2 arguments, not %zd", count);
     if (check_class(arguments[0]))
@@ -63,7 +62,6 @@ static PyObject *calls_make(PyObject *module, PyObject *const *arguments, Py_ssi
 
 static PyObject *calls_make_in(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    (void)module;
     if (count < 2)
         return PyErr_Format(PyExc_TypeError, "make_in takes at least 2 arguments, not %zd", count);
     if (check_class((PyObject *)Py_TYPE(arguments[0])))
@@ -77,7 +75,6 @@ static PyObject *calls_make_in(PyObject *module, PyObject *const *arguments, Py_
 // What object.__new__ does for classes written in Python, without a tuple of arguments.
 static PyObject *calls_blank(PyObject *module, PyObject *class)
 {
-    (void)module;
     if (!PyType_Check(class) || !PyType_HasFeature((PyTypeObject *)class, Py_TPFLAGS_HEAPTYPE) ||
         PyType_HasFeature((PyTypeObject *)class, Py_TPFLAGS_IS_ABSTRACT))
         return PyObject_CallMethod((PyObject *)&PyBaseObject_Type, "__new__", "O", class);
@@ -87,7 +84,6 @@ static PyObject *calls_blank(PyObject *module, PyObject *class)
 // Exchange the handles of two objects in one step: interrupted between two steps, both would release one handle.
 static PyObject *calls_exchange(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    (void)module;
     if (check_count("exchange", count, 2))
         return NULL;
     for (Py_ssize_t index = 0; index < 2; ++index) {
@@ -111,7 +107,6 @@ static PyObject *calls_exchange(PyObject *module, PyObject *const *arguments, Py
 static PyObject *calls_close(PyObject *module, PyObject *argument)
 {
     int closed;
-    (void)module;
     ccc_handle *handle = handle_or_error(argument);
     if (handle == NULL)
         return NULL;
@@ -124,7 +119,6 @@ static PyObject *calls_close(PyObject *module, PyObject *argument)
 static PyObject *calls_close_once(PyObject *module, PyObject *argument)
 {
     int closed;
-    (void)module;
     ccc_handle *handle = handle_or_error(argument);
     if (handle == NULL)
         return NULL;
@@ -146,7 +140,6 @@ static native *const natives[] = {
 // lift(body, failed): put the native of the same qualified name before a function or property.
 static PyObject *calls_lift(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    (void)module;
     if (check_count("lift", count, 2))
         return NULL;
     PyObject *body = PyObject_TypeCheck(arguments[0], &PyProperty_Type) ? PyObject_GetAttrString(arguments[0], "fget")

@@ -15,7 +15,6 @@ static PyObject *capsule_of(PyObject *module, PyObject *arguments)
 {
     unsigned long long array, handle;
     int how;
-    (void)module;
     if (!PyArg_ParseTuple(arguments, "KKi:of", &array, &handle, &how))
         return NULL;
     ccc_handle *owner = (ccc_handle *)(uintptr_t)handle;
@@ -28,7 +27,6 @@ static PyObject *capsule_new(PyObject *module, PyObject *arguments)
 {
     unsigned long long tensor;
     int versioned;
-    (void)module;
     if (!PyArg_ParseTuple(arguments, "Kp:new", &tensor, &versioned))
         return NULL;
     if (tensor == 0)
@@ -44,40 +42,22 @@ static PyObject *address_and_kind(PyObject *capsule, int consume)
     return Py_BuildValue("KN", (unsigned long long)(uintptr_t)tensor.address, PyBool_FromLong(tensor.versioned));
 }
 
-static PyObject *capsule_read(PyObject *module, PyObject *capsule)
-{
-    (void)module;
-    return address_and_kind(capsule, 0);
-}
+static PyObject *capsule_read(PyObject *module, PyObject *capsule) { return address_and_kind(capsule, 0); }
 
-static PyObject *capsule_consume(PyObject *module, PyObject *capsule)
-{
-    (void)module;
-    return address_and_kind(capsule, 1);
-}
+static PyObject *capsule_consume(PyObject *module, PyObject *capsule) { return address_and_kind(capsule, 1); }
 
-static PyObject *capsule_take(PyObject *module, PyObject *capsule)
-{
-    (void)module;
-    return ccc_take(capsule, 0);
-}
+static PyObject *capsule_take(PyObject *module, PyObject *capsule) { return ccc_take(capsule, 0); }
 
-static PyObject *capsule_take_numpy(PyObject *module, PyObject *capsule)
-{
-    (void)module;
-    return ccc_take(capsule, 1);
-}
+static PyObject *capsule_take_numpy(PyObject *module, PyObject *capsule) { return ccc_take(capsule, 1); }
 
 static PyObject *capsule_is_simple(PyObject *module, PyObject *owner)
 {
     const ccc_uses *uses = ccc_uses_of(owner);
-    (void)module;
     return uses ? PyBool_FromLong(ccc_is_simple(ccc_tensor_in(uses->tensor))) : NULL;
 }
 
 static PyObject *capsule_share(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    (void)module;
     if (check_count("share", count, 2))
         return NULL;
     int versioned = PyObject_IsTrue(arguments[1]);
@@ -88,7 +68,6 @@ static PyObject *capsule_share(PyObject *module, PyObject *const *arguments, Py_
 static PyObject *capsule_connect(PyObject *module, PyObject *arguments)
 {
     unsigned long long gil, tensors;
-    (void)module;
     if (!PyArg_ParseTuple(arguments, "KK:connect", &gil, &tensors))
         return NULL;
     ccc_gil_shared = (ccc_gil *)(uintptr_t)gil;
@@ -127,7 +106,6 @@ static PyMethodDef methods[] = {
 
 static int capsule_exec(PyObject *module)
 {
-    (void)module;
     if (ccc_refuse_second_import("cuda_core_cffi._capsule"))
         return -1;
     ccc_import_done();

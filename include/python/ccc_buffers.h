@@ -77,11 +77,7 @@ static void memory_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-static PyObject *memory_c_handle(PyObject *self, void *unused)
-{
-    (void)unused;
-    return handle_or_error(self) ? cdata_of(self) : NULL;
-}
+static PyObject *memory_c_handle(PyObject *self, void *unused) { return handle_or_error(self) ? cdata_of(self) : NULL; }
 
 static PyMemberDef memory_members[] = {
     {"_mr", T_OBJECT_EX, offsetof(memory, resource), 0, NULL},
@@ -345,7 +341,6 @@ static PyObject *buffer_dlpack(PyObject *self, PyObject *const *arguments, Py_ss
 static PyObject *buffer_dlpack_device(PyObject *self, PyObject *unused)
 {
     PyObject *device = device_of(self);
-    (void)unused;
     return device ? device : call_body(&native_buffer_dlpack_device, self, NULL, 0, NULL);
 }
 

@@ -150,7 +150,6 @@ static ccc_uses *ccc_uses_of(PyObject *owner)
 // Return the tuple for what a capsule owns.
 static PyObject *ccc_describe(PyObject *module, PyObject *owner)
 {
-    (void)module;
     const ccc_uses *uses = ccc_uses_of(owner);
     if (uses == NULL)
         return NULL;

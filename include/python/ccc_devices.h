@@ -34,12 +34,7 @@ static PyObject *devices_of_thread(void)
     return failed ? NULL : devices;
 }
 
-static PyObject *calls_thread_devices(PyObject *module, PyObject *unused)
-{
-    (void)module;
-    (void)unused;
-    return Py_XNewRef(devices_of_thread());
-}
+static PyObject *calls_thread_devices(PyObject *module, PyObject *unused) { return Py_XNewRef(devices_of_thread()); }
 
 #define NONE_CURRENT (-1)  // or not known yet; less is a failure
 

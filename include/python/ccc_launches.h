@@ -68,7 +68,6 @@ static int launch_plain(PyObject *with, PyObject *native, PyObject *in, PyObject
 static PyObject *calls_launch(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     int status;
-    (void)module;
     if (check_count("launch", count, 4))
         return NULL;
     if (check_tuple(arguments[3]))
@@ -82,7 +81,6 @@ static PyObject *calls_launch(PyObject *module, PyObject *const *arguments, Py_s
 
 static PyObject *calls_pack(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    (void)module;
     packer *packer = check_count("pack", count, 2) ? NULL : packer_for(arguments[0]);
     if (packer == NULL || check_tuple(arguments[1]))
         return NULL;
@@ -116,7 +114,6 @@ static PyObject *packer_name, *native_name;
 static PyObject *launch_usual(PyObject *unused, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     int status;
-    (void)unused;
     if (count >= 3 && names == NULL) {
         PyObject *packer = PyObject_GetAttr(arguments[2], packer_name);
         PyObject *native = packer ? PyObject_GetAttr(arguments[1], native_name) : NULL;
@@ -212,7 +209,6 @@ static PyMethodDef prepared_methods[] = {
 
 static PyObject *calls_prepare(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    (void)module;
     if (check_count("prepare", count, 3))
         return NULL;
     packer *packer = make_packer(arguments[0], arguments[1], plan_ctype);

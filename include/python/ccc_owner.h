@@ -191,14 +191,12 @@ static ccc_handle *handle_or_error(PyObject *argument)
 static PyObject *owner_value(PyObject *self, void *unused)
 {
     ccc_handle *handle = handle_or_error(self);
-    (void)unused;
     return handle ? PyLong_FromUnsignedLongLong(is_open(handle) ? head_of(handle)->value : 0) : NULL;
 }
 
 static PyObject *owner_is_closed(PyObject *self, void *unused)
 {
     ccc_handle *handle = handle_or_error(self);
-    (void)unused;
     return handle ? PyBool_FromLong(!is_open(handle)) : NULL;
 }
 

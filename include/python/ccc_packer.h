@@ -322,7 +322,6 @@ static packer *packer_for(PyObject *argument)
 
 static PyObject *calls_make_packer(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    (void)module;
     if (check_count("make_packer", count, 2))
         return NULL;
     return (PyObject *)make_packer(arguments[0], arguments[1], target_ctype);

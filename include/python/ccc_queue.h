@@ -59,13 +59,11 @@ static PyObject *sync_with(PyObject *self, int (*helper)(const ccc_handle *handl
 
 static PyObject *stream_sync(PyObject *self, PyObject *unused)
 {
-    (void)unused;
     return sync_with(self, helpers->stream_sync_in, &native_stream_sync);
 }
 
 static PyObject *event_sync(PyObject *self, PyObject *unused)
 {
-    (void)unused;
     return sync_with(self, helpers->event_sync_in, &native_event_sync);
 }
 
@@ -88,7 +86,6 @@ static PyObject *graph_launch(PyObject *self, PyObject *const *arguments, Py_ssi
 static PyObject *event_is_done(PyObject *self, void *unused)
 {
     int status;
-    (void)unused;
     ccc_handle *event = HANDLE(self);
     if (event == NULL || !hold(event))
         return call_body(&native_event_is_done, self, NULL, 0, NULL);

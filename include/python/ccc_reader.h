@@ -130,7 +130,6 @@ static PyMethodDef ccc_readers[] = {
 // reader(read, on_device), or reader(read, refuse, api)
 static PyObject *ccc_reader(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    (void)module;
     if (count != 3 && check_count("reader", count, 2))
         return NULL;
 #ifdef PYPY_VERSION
