@@ -285,8 +285,12 @@ static int sort_keywords(PyObject *const *arguments, PyObject *names, PyObject *
     for (Py_ssize_t index = 0; index < count; ++index) {
         PyObject *name = PyTuple_GetItem(names, index);
         int which = 0;
-        while (which < KEYWORDS && PyUnicode_Compare(name, keywords[which]))  // the names that NumPy gives are others
+        while (which < KEYWORDS && name != keywords[which])
             ++which;
+        if (which == KEYWORDS)  // the names that NumPy gives are not interned
+            for (which = 0; which < KEYWORDS; ++which)
+                if (PyUnicode_Compare(name, keywords[which]) == 0)
+                    break;
         if (which == KEYWORDS)
             return -1;
         sorted[which] = arguments[index];
