@@ -180,11 +180,6 @@ def make_packer(slots: Sequence[Slot], target: Any, head: bytes = b"", size: int
     return FastPacker(fill, ffi.new("uint32_t[]", places), [], target, head, target.size if size is None else size)
 
 
-def retarget(packer: FastPacker, target: Any) -> FastPacker:
-    """Return a packer like another one, for another target that has the same parameters."""
-    return FastPacker(packer.fill, packer.places, packer.unused, target, packer.head, packer.size)
-
-
 def prepare(slots: Sequence[Slot], native: Any, plan: Any) -> tuple[Callable[..., None], Callable[..., bytes]]:
     """Return the functions of a prepared launch.
 
@@ -195,8 +190,8 @@ def prepare(slots: Sequence[Slot], native: Any, plan: Any) -> tuple[Callable[...
     native : CFFI pointer
         The ``ccc_plan``.
     plan : object
-        Has `native`, and does what is not on the fast path: ``launch_on_slow_path(status, stream, values)`` and
-        ``record(C handles, values)``. Records begin with its ``head``.
+        Has `native`, and does what is not on the fast path: ``launch_on_slow_path(status, stream, *values)`` and
+        ``record(C handles, *values)``. Records begin with its ``head``.
 
     Returns
     -------
@@ -211,12 +206,12 @@ def prepare(slots: Sequence[Slot], native: Any, plan: Any) -> tuple[Callable[...
         """Start the kernel in a stream, with these values."""
         status = launch(packer, stream, native.config, values)
         if status != 0:
-            plan.launch_on_slow_path(status, stream, values)
+            plan.launch_on_slow_path(status, stream, *values)
 
     def record(c_handles: list[Any], _: object, *values: Any) -> bytes:
         data, found = pack_objects(packer, values)
         if data is None or found is None:
-            slowly: bytes = plan.record(c_handles, values)
+            slowly: bytes = plan.record(c_handles, *values)
             return slowly
         c_handles += found
         return data

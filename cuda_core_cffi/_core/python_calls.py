@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
-from cuda_core_cffi._core.compiled_packing import launch, make_packer, pack, prepare, retarget
+from cuda_core_cffi._core.compiled_packing import launch, make_packer, pack, prepare
 from cuda_core_cffi._core.errors import check_cleanup, last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
 
@@ -22,7 +22,6 @@ __all__ = [
     "ElapsedOperand",
     "Memory",
     "Owner",
-    "Pool",
     "blank",
     "close",
     "close_once",
@@ -34,8 +33,6 @@ __all__ = [
     "make_packer",
     "pack",
     "prepare",
-    "retarget",
-    "show_handles",
     "thread_devices",
 ]
 
@@ -56,9 +53,6 @@ storing = {getattr(lib, name.removesuffix("_into")): getattr(lib, name) for name
 slots: list[Any] = []
 """Memory for a C handle each, which no owner has: as many as were ever used at once."""
 
-show: Callable[[str, int], int] | None = None
-"""What makes of the type and the number of a driver handle what programs get; None where they get the number."""
-
 
 class Owner:
     """Owns a C handle, and releases it when it goes."""
@@ -67,7 +61,6 @@ class Owner:
 
     _c_handle: Any
     _slot: Any  # where a helper stores the C handle; None once it is in _c_handle
-    _CTYPE: ClassVar[str] = ""  # the type of its handle
 
     def __del__(self, _release_object: Any = _release_object) -> None:
         try:
@@ -83,7 +76,7 @@ class Owner:
     @property
     def handle(self) -> int:
         """The driver's handle as an integer, the address; 0 once closed."""
-        return show(self._CTYPE, self._value) if show else self._value
+        return self._value
 
     @property
     def _value(self) -> int:
@@ -100,14 +93,6 @@ class ElapsedOperand(Owner):
     """An operand of the elapsed time between two events."""
 
     __slots__ = ()
-
-
-class Pool(Owner):
-    """Owns the C handle of a pool, and has the class of what it allocates."""
-
-    __slots__ = ("_allocates",)
-
-    _allocates: Any
 
 
 class Memory(Owner):
@@ -206,12 +191,6 @@ def close(owner: Owner) -> None:
 def close_once(owner: Owner) -> bool:
     """Close, and return whether this call did, rather than an earlier one or another thread."""
     return bool(_close_once(owner._c_handle))
-
-
-def show_handles(function: Callable[[str, int], int]) -> None:
-    """Give programs driver handles as a function makes them of their type and number."""
-    global show
-    show = function
 
 
 def lift(body: T, failed: object) -> T:

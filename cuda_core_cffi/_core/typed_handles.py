@@ -10,9 +10,9 @@ for ``_value``, which is an int always.
 from __future__ import annotations
 
 import importlib
-from typing import cast
+from typing import Any, cast
 
-from cuda_core_cffi._core.calls import show_handles
+from cuda_core_cffi._core.calls import Owner
 
 is_used = False
 """Whether handles are shown as objects of ``cuda.bindings.driver``, where that can be imported."""
@@ -35,7 +35,8 @@ def use() -> None:
     """Show handles as objects of ``cuda.bindings.driver`` from now on."""
     global is_used
     is_used = True
-    show_handles(shown)
+    show: Any = property(lambda owner: shown(owner._CTYPE, owner._value), doc=Owner.handle.__doc__)
+    Owner.handle = show  # type: ignore[method-assign]
 
 
 def shown(ctype: str, value: int) -> int:

@@ -134,7 +134,7 @@ class Packer:
         made._slots, made._offsets = self._slots, self._offsets
         made.target = target = ffi.new(TARGET, self.target[0])
         target.kernel = kernel
-        made.fast = calls.retarget(self.fast, target)
+        made.fast = calls.make_packer(self._slots, target)
         return made
 
     def __call__(self, *values: Any) -> bytes:

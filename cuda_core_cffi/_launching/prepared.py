@@ -131,7 +131,7 @@ class Plan:
             self._configs.append(config)  # the others stay: another thread may be launching with one
             self.native.config = config
 
-    def launch_on_slow_path(self, status: int | None, stream: Any, values: tuple[Any, ...]) -> None:
+    def launch_on_slow_path(self, status: int | None, stream: Any, *values: Any) -> None:
         """Launch what is not on the fast path, where status is None: other types, and errors that say more.
 
         Else look at what was not looked at before, and launch again; or raise for what failed. The same for what was
@@ -152,7 +152,7 @@ class Plan:
         if status:
             raise launch_failure(status, queue, self.config, self.kernel, values)
 
-    def record(self, c_handles: list[Any], values: tuple[Any, ...]) -> bytes:
+    def record(self, c_handles: list[Any], *values: Any) -> bytes:
         """Return the record of a launch without its stream, and add the C handles of its buffers to a list."""
         self._check(values)
         # the C handles first: a buffer that moves in between has left the one that is found here

@@ -47,8 +47,7 @@ PINNED: int = lib.CCC_TENSOR_PINNED
 TENSOR_READ_ONLY: int = lib.CCC_TENSOR_READ_ONLY
 VERSIONED: int = lib.CCC_TENSOR_VERSIONED
 
-_of_array = _capsule.of_array
-_of_buffer = _capsule.of_buffer
+_capsule_of = _capsule.of
 _read_capsule = _capsule.read
 _share = _capsule.share
 
@@ -187,7 +186,7 @@ def show_view(view: Any, exported: Exported, versioned: bool, lent: bool = False
         how |= TENSOR_READ_ONLY
     if release is not None:
         how |= PINNED
-    return pinned(_of_array(address_in(array), address_in(c_handle), how), release)
+    return pinned(_capsule_of(address_in(array), address_in(c_handle), how), release)
 
 
 def wants_host_copy(device: tuple[int, int], wanted: tuple[int, int], copy: bool | None) -> bool:
@@ -213,7 +212,7 @@ def show(buffer: Any, device: tuple[int, int], versioned: bool, copied: bool) ->
         how |= COPIED
     if release is not None:
         how |= PINNED
-    capsule = _of_buffer(buffer.c_handle, how)
+    capsule = _capsule_of(0, buffer.c_handle, how)
     if capsule is None:
         raise buffer._failure(lib.ccc_last_status())
     return pinned(capsule, release)
@@ -300,7 +299,7 @@ def host_tensor(exported: Exported, versioned: bool) -> tuple[Any, int]:
     array: Any
     array, *_kept = exported.array()
     how = ON_HOST | COPIED | VERSIONED if versioned else ON_HOST
-    capsule = pinned(_of_array(address_in(array), 0, how), None)
+    capsule = pinned(_capsule_of(address_in(array), 0, how), None)
     return capsule, int(array.data)
 
 

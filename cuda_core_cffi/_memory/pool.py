@@ -97,7 +97,7 @@ def allocate_again(status: int, pool: MemPool[BufferType], size: Any, stream: An
     return pool._allocate_carefully(size, stream, failed=True)
 
 
-class MemPool(Uncopyable, MemoryResource, calls.Pool, Generic[BufferType]):
+class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
     """What the pools have in common: a driver pool, allocation from it in stream order."""
 
     __slots__ = ("_owned", "_share")
@@ -106,8 +106,7 @@ class MemPool(Uncopyable, MemoryResource, calls.Pool, Generic[BufferType]):
     _NOT_COPIED_BECAUSE = "it is a pool of this process"
     _IS_UNIFORM = True
     _is_pool = True
-    _BUFFER: type[BufferType]  # what a subclass allocates
-    _allocates: type[BufferType]  # the same, where C finds it
+    _BUFFER: type[BufferType]  # what a subclass allocates; C reads it, too
     _owned: bool
     _share: Share | None
 
@@ -139,7 +138,7 @@ class MemPool(Uncopyable, MemoryResource, calls.Pool, Generic[BufferType]):
         """
         if not isinstance(stream, Stream) or type(size) is not int or not 0 <= size <= LARGEST_SIZE:
             return self._allocate_carefully(size, stream)
-        buffer = calls.make(self._allocates, _allocate, self._c_handle, stream._c_handle, size)
+        buffer = calls.make(self._BUFFER, _allocate, self._c_handle, stream._c_handle, size)
         if buffer is None:
             return self._allocate_carefully(size, stream, failed=True)
         return complete_buffer(buffer, size, self, stream)
@@ -202,7 +201,6 @@ class MemPool(Uncopyable, MemoryResource, calls.Pool, Generic[BufferType]):
         """Get the pool that a helper makes or finds, or raise the helper's failure, with a hint of what to do."""
         if not calls.make_in(self, helper, *arguments):
             raise failure(lib.ccc_last_status(), detail=hint)
-        self._allocates = self._BUFFER
         self._owned = owned
         self._share = share
         if not self.is_mapped:  # which holds no memory of its own

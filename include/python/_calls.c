@@ -16,7 +16,6 @@
 #include "python/ccc_buffers.h"
 #include "python/ccc_devices.h"
 #include "python/ccc_launches.h"
-#include "python/ccc_once.h"
 #include "python/ccc_queue.h"
 
 // Store in an owner the handle that a function of CFFI returns. The interpreter runs no signal handler between the two.
@@ -49,7 +48,6 @@ static int fill_owner(PyObject *self, PyObject *const *function, Py_ssize_t coun
 
 static PyObject *calls_make(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    (void)module;
     if (count < 2)
         return PyErr_Format(PyExc_TypeError, "make takes at least 2 arguments, not %zd", count);
     if (check_class(arguments[0]))
@@ -64,7 +62,6 @@ static PyObject *calls_make(PyObject *module, PyObject *const *arguments, Py_ssi
 
 static PyObject *calls_make_in(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    (void)module;
     if (count < 2)
         return PyErr_Format(PyExc_TypeError, "make_in takes at least 2 arguments, not %zd", count);
     if (check_class((PyObject *)Py_TYPE(arguments[0])))
@@ -78,7 +75,6 @@ static PyObject *calls_make_in(PyObject *module, PyObject *const *arguments, Py_
 // What object.__new__ does for classes written in Python, without a tuple of arguments.
 static PyObject *calls_blank(PyObject *module, PyObject *class)
 {
-    (void)module;
     if (!PyType_Check(class) || !PyType_HasFeature((PyTypeObject *)class, Py_TPFLAGS_HEAPTYPE) ||
         PyType_HasFeature((PyTypeObject *)class, Py_TPFLAGS_IS_ABSTRACT))
         return PyObject_CallMethod((PyObject *)&PyBaseObject_Type, "__new__", "O", class);
@@ -88,7 +84,6 @@ static PyObject *calls_blank(PyObject *module, PyObject *class)
 // Exchange the handles of two objects in one step: interrupted between two steps, both would release one handle.
 static PyObject *calls_exchange(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    (void)module;
     if (check_count("exchange", count, 2))
         return NULL;
     for (Py_ssize_t index = 0; index < 2; ++index) {
@@ -112,7 +107,6 @@ static PyObject *calls_exchange(PyObject *module, PyObject *const *arguments, Py
 static PyObject *calls_close(PyObject *module, PyObject *argument)
 {
     int closed;
-    (void)module;
     ccc_handle *handle = handle_or_error(argument);
     if (handle == NULL)
         return NULL;
@@ -125,22 +119,11 @@ static PyObject *calls_close(PyObject *module, PyObject *argument)
 static PyObject *calls_close_once(PyObject *module, PyObject *argument)
 {
     int closed;
-    (void)module;
     ccc_handle *handle = handle_or_error(argument);
     if (handle == NULL)
         return NULL;
     close_handle(handle, &closed);
     return PyBool_FromLong(closed);
-}
-
-// A driver handle is given to programs as what a function makes of its type and its number.
-static PyObject *calls_show_handles(PyObject *module, PyObject *function)
-{
-    PyObject *before = show_handle;
-    (void)module;
-    show_handle = Py_NewRef(function);
-    Py_XDECREF(before);
-    Py_RETURN_NONE;
 }
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -157,7 +140,6 @@ static native *const natives[] = {
 // lift(body, failed): put the native of the same qualified name before a function or property.
 static PyObject *calls_lift(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    (void)module;
     if (check_count("lift", count, 2))
         return NULL;
     PyObject *body = PyObject_TypeCheck(arguments[0], &PyProperty_Type) ? PyObject_GetAttrString(arguments[0], "fget")
@@ -188,10 +170,6 @@ static PyMethodDef methods[] = {
      "thread_devices()\n--\n\nReturn the devices of this thread by their ordinals."},
     {"make_packer", FAST(calls_make_packer),
      "make_packer(slots, target, /)\n--\n\nReturn what packs a kernel's arguments."},
-    {"retarget", FAST(calls_retarget),
-     "retarget(packer, target, /)\n--\n\nReturn a packer like another, for another kernel."},
-    {"show_handles", calls_show_handles, METH_O,
-     "show_handles(function, /)\n--\n\nHave a function make what programs get as handles."},
     {"launch", FAST(calls_launch), "launch(packer, stream, native, values, /)\n--\n\nLaunch a kernel."},
     {"pack", FAST(calls_pack), "pack(packer, values, /)\n--\n\nReturn the packed arguments."},
     {"prepare", FAST(calls_prepare), "prepare(slots, native, plan, /)\n--\n\nReturn a prepared launch's functions."},
@@ -199,12 +177,13 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-// The names that are looked for, what is taken from modules in Python, and CFFI's types.
+// The names that are looked for, and CFFI's types.
 static const struct {
     PyObject **place;
     const char *text;
 } interned[] =
     {
+        {&allocates_name, "_BUFFER"},
         {&captured_name, "_captured"},
         {&device_name, "_dlpack_device"},
         {&devices_name, "cuda_core_cffi.devices"},
@@ -228,15 +207,7 @@ static const struct {
       {&target_ctype, "ccc_target *"},
   };
 
-static const struct {
-    PyObject **place;
-    const char *module, *name;
-} found[] = {
-    {&check_cleanup, "cuda_core_cffi._core.errors", "check_cleanup"},
-    {&last_failure, "cuda_core_cffi._core.errors", "last_failure"},
-};
-
-// Set all of them. -1: an error is set.
+// Set all of them, and what is taken from modules in Python. -1: an error is set.
 static int find_all(PyObject *ffi)
 {
     for (size_t index = 0; index < COUNT(interned); ++index)
@@ -245,10 +216,9 @@ static int find_all(PyObject *ffi)
     for (size_t index = 0; index < COUNT(ctypes); ++index)
         if ((*ctypes[index].place = PyObject_CallMethod(ffi, "typeof", "s", ctypes[index].text)) == NULL)
             return -1;
-    for (size_t index = 0; index < COUNT(found); ++index)
-        if ((*found[index].place = find(found[index].module, found[index].name)) == NULL)
-            return -1;
-    return 0;
+    check_cleanup = find("cuda_core_cffi._core.errors", "check_cleanup");
+    last_failure = check_cleanup ? find("cuda_core_cffi._core.errors", "last_failure") : NULL;
+    return last_failure ? 0 : -1;
 }
 
 static int calls_exec(PyObject *module)
@@ -268,7 +238,6 @@ static int calls_exec(PyObject *module)
     *(void **)&to_pointer = helpers->to_pointer;
     if ((owner_type = add_type(module, &owner_spec, NULL)) == NULL ||
         (memory_type = add_type(module, &memory_spec, owner_type)) == NULL ||
-        (pool_type = add_type(module, &pool_spec, owner_type)) == NULL ||
         (operand_type = add_type(module, &operand_spec, owner_type)) == NULL ||
         (finder_type = add_type(module, &finder_spec, NULL)) == NULL ||
         (packer_type = (PyTypeObject *)PyType_FromSpec(&packer_spec)) == NULL ||

@@ -8,105 +8,56 @@
 
 #include "python/ccc_capsule_read.h"
 #include "python/ccc_exchange.h"
-#include "python/ccc_once.h"
 #include "python/ccc_reader.h"
 
-// The same for a tensor that a helper has made; None after its failure.
-static PyObject *capsule_around(uint64_t tensor, int how)
+// of(array, handle, how): `array` is 0 for a buffer, which the handle is.
+static PyObject *capsule_of(PyObject *module, PyObject *arguments)
 {
+    unsigned long long array, handle;
+    int how;
+    if (!PyArg_ParseTuple(arguments, "KKi:of", &array, &handle, &how))
+        return NULL;
+    ccc_handle *owner = (ccc_handle *)(uintptr_t)handle;
+    uint64_t tensor = array ? ccc_own_tensors->of_array((ccc_array *)(uintptr_t)array, owner, how)
+                            : ccc_own_tensors->of_buffer(owner, how);
     return tensor ? ccc_capsule_of(tensor, (how & CCC_TENSOR_VERSIONED) != 0) : Py_NewRef(Py_None);
 }
 
-// Read the arguments of the next two: addresses, and then flags. -1 with a Python error set: they are others.
-static int read_addresses(PyObject *const *arguments, Py_ssize_t count, Py_ssize_t wanted, uintptr_t *addresses,
-                          int *how)
+static PyObject *capsule_new(PyObject *module, PyObject *arguments)
 {
-    if (check_count("of_buffer or of_array", count, wanted))
-        return -1;
-    for (Py_ssize_t i = 0; i < wanted - 1; ++i) {
-        addresses[i] = (uintptr_t)PyLong_AsUnsignedLongLong(arguments[i]);
-        if (PyErr_Occurred())
-            return -1;
-    }
-    *how = (int)PyLong_AsLong(arguments[wanted - 1]);
-    return PyErr_Occurred() ? -1 : 0;
-}
-
-static PyObject *capsule_of_buffer(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    uintptr_t handle;
-    int how;
-    (void)module;
-    if (read_addresses(arguments, count, 2, &handle, &how))
+    unsigned long long tensor;
+    int versioned;
+    if (!PyArg_ParseTuple(arguments, "Kp:new", &tensor, &versioned))
         return NULL;
-    return capsule_around(ccc_own_tensors->of_buffer((ccc_handle *)handle, how), how);
-}
-
-static PyObject *capsule_of_array(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    uintptr_t addresses[2];
-    int how;
-    (void)module;
-    if (read_addresses(arguments, count, 3, addresses, &how))
-        return NULL;
-    return capsule_around(ccc_own_tensors->of_array((ccc_array *)addresses[0], (ccc_handle *)addresses[1], how), how);
-}
-
-static PyObject *capsule_new(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    (void)module;
-    if (check_count("new", count, 2))
-        return NULL;
-    void *tensor = (void *)(uintptr_t)PyLong_AsUnsignedLongLong(arguments[0]);
-    int versioned = PyErr_Occurred() ? -1 : PyObject_IsTrue(arguments[1]);
-    if (versioned < 0)
-        return NULL;
-    if (tensor == NULL)
+    if (tensor == 0)
         return PyErr_Format(PyExc_ValueError, "new called with a null pointer");
-    return PyCapsule_New(tensor, NAMES[versioned], ccc_delete_any);
+    return PyCapsule_New((void *)(uintptr_t)tensor, NAMES[versioned], ccc_delete_any);
 }
 
-static PyObject *address_and_kind(ccc_imported tensor)
+static PyObject *address_and_kind(PyObject *capsule, int consume)
 {
+    ccc_imported tensor = ccc_in_capsule(capsule, consume);
     if (tensor.address == NULL)
         return NULL;
     return Py_BuildValue("KN", (unsigned long long)(uintptr_t)tensor.address, PyBool_FromLong(tensor.versioned));
 }
 
-static PyObject *capsule_read(PyObject *module, PyObject *capsule)
-{
-    (void)module;
-    return address_and_kind(ccc_in_capsule(capsule, 0));
-}
+static PyObject *capsule_read(PyObject *module, PyObject *capsule) { return address_and_kind(capsule, 0); }
 
-static PyObject *capsule_consume(PyObject *module, PyObject *capsule)
-{
-    (void)module;
-    return address_and_kind(ccc_in_capsule(capsule, 1));
-}
+static PyObject *capsule_consume(PyObject *module, PyObject *capsule) { return address_and_kind(capsule, 1); }
 
-static PyObject *capsule_take(PyObject *module, PyObject *capsule)
-{
-    (void)module;
-    return ccc_take(capsule, 0);
-}
+static PyObject *capsule_take(PyObject *module, PyObject *capsule) { return ccc_take(capsule, 0); }
 
-static PyObject *capsule_take_numpy(PyObject *module, PyObject *capsule)
-{
-    (void)module;
-    return ccc_take(capsule, 1);
-}
+static PyObject *capsule_take_numpy(PyObject *module, PyObject *capsule) { return ccc_take(capsule, 1); }
 
 static PyObject *capsule_is_simple(PyObject *module, PyObject *owner)
 {
     const ccc_uses *uses = ccc_uses_of(owner);
-    (void)module;
     return uses ? PyBool_FromLong(ccc_is_simple(ccc_tensor_in(uses->tensor))) : NULL;
 }
 
 static PyObject *capsule_share(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    (void)module;
     if (check_count("share", count, 2))
         return NULL;
     int versioned = PyObject_IsTrue(arguments[1]);
@@ -114,30 +65,22 @@ static PyObject *capsule_share(PyObject *module, PyObject *const *arguments, Py_
     return shown ? ccc_capsule_of(shown, versioned) : NULL;
 }
 
-static PyObject *capsule_connect(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+static PyObject *capsule_connect(PyObject *module, PyObject *arguments)
 {
-    uintptr_t addresses[2];
-    (void)module;
-    if (check_count("connect", count, 2))
+    unsigned long long gil, tensors;
+    if (!PyArg_ParseTuple(arguments, "KK:connect", &gil, &tensors))
         return NULL;
-    for (int i = 0; i < 2; ++i)
-        addresses[i] = (uintptr_t)PyLong_AsUnsignedLongLong(arguments[i]);
-    if (PyErr_Occurred())
-        return NULL;
-    ccc_gil_shared = (ccc_gil *)addresses[0];
-    ccc_own_tensors = (const ccc_tensor_calls *)addresses[1];
+    ccc_gil_shared = (ccc_gil *)(uintptr_t)gil;
+    ccc_own_tensors = (const ccc_tensor_calls *)(uintptr_t)tensors;
     return Py_BuildValue("KK", (unsigned long long)(uintptr_t)ccc_detach, (unsigned long long)(uintptr_t)ccc_attach);
 }
 
 #define FAST(function) ((PyCFunction)(void (*)(void))(function))
 
 static PyMethodDef methods[] = {
-    {"of_buffer", FAST(capsule_of_buffer), METH_FASTCALL,
-     "of_buffer(handle, how, /)\n--\n\nReturn a capsule around a tensor of a buffer, or None after a failure."},
-    {"of_array", FAST(capsule_of_array), METH_FASTCALL,
-     "of_array(array, handle, how, /)\n--\n\nReturn a capsule around a tensor of an array, or None after a failure."},
-    {"new", FAST(capsule_new), METH_FASTCALL,
-     "new(address, versioned, /)\n--\n\nReturn a capsule around a managed tensor."},
+    {"of", capsule_of, METH_VARARGS,
+     "of(array, handle, how, /)\n--\n\nReturn a capsule around a tensor of an array or buffer, None after a failure."},
+    {"new", capsule_new, METH_VARARGS, "new(address, versioned, /)\n--\n\nReturn a capsule around a managed tensor."},
     {"read", capsule_read, METH_O, "read(capsule, /)\n--\n\nReturn (address, versioned) of the tensor in a capsule."},
     {"consume", capsule_consume, METH_O, "consume(capsule, /)\n--\n\nTake the tensor out of a capsule."},
     {"take", capsule_take, METH_O, "take(capsule, /)\n--\n\nConsume a capsule and return what owns its tensor."},
@@ -156,14 +99,13 @@ static PyMethodDef methods[] = {
      "reader(read, on_device_or_refuse, api=None, /)\n--\n\n"
      "Return what reads objects as a function in Python does: that speak DLPack, or of a type with the C exchange API."},
     {"exchange_api", ccc_exchange_api, METH_O, "exchange_api(make, /)\n--\n\nReturn the C exchange API of a type."},
-    {"connect", FAST(capsule_connect), METH_FASTCALL,
+    {"connect", capsule_connect, METH_VARARGS,
      "connect(gil, tensors, /)\n--\n\nReturn two C functions, which release the GIL and take it again."},
     {NULL, NULL, 0, NULL},
 };
 
 static int capsule_exec(PyObject *module)
 {
-    (void)module;
     if (ccc_refuse_second_import("cuda_core_cffi._capsule"))
         return -1;
     ccc_import_done();

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Buffers, for _calls.c: the fields beside the handle, and the methods that allocate, close, fill and copy.
+// Buffers, for _calls.c: the fields beside the handle, and the methods that allocate, close, fill, copy and export.
 //
 // The cdata of a buffer's handle is made when somebody asks for it: most buffers go without.
 #ifndef CCC_BUFFERS_H
@@ -10,7 +10,8 @@
 #include <limits.h>
 #include <stddef.h>
 
-#include "python/ccc_export.h"
+#include "python/ccc_capsule.h"
+#include "python/ccc_native.h"
 
 typedef struct memory {
     owner owner;
@@ -19,23 +20,34 @@ typedef struct memory {
     PyObject *keep, *whole;  // what the memory needs until it has gone back: here they go after the handle
 } memory;
 
-// A pool, and the class of the buffers that it allocates.
-typedef struct pool_object {
-    owner owner;
-    PyObject *allocates;
-} pool_object;
-
 #define LARGEST_BYTE 255
 
-static PyTypeObject *memory_type, *pool_type;
+static PyTypeObject *memory_type;
 
-NATIVE(pool_allocate, "MemPool.allocate", "($self, size, stream=None)");
-NATIVE_WITH_CLASS(buffer_close, "Buffer.close", "($self, stream=None)", &usual_type[CCC_BUFFER]);
-NATIVE(buffer_fill, "Buffer.fill", "($self, value, width=None, *, stream)");
-NATIVE(buffer_copy_from, "Buffer.copy_from", "($self, src, *, stream, options=None)");
-NATIVE(buffer_copy_to, "Buffer.copy_to", "($self, dst=None, *, stream, options=None)");
+NATIVE(pool_allocate, "MemPool.allocate", "($self, size, stream=None)", NULL);
+NATIVE(buffer_close, "Buffer.close", "($self, stream=None)", &usual_type[CCC_BUFFER]);
+NATIVE(buffer_fill, "Buffer.fill", "($self, value, width=None, *, stream)", NULL);
+NATIVE(buffer_copy_from, "Buffer.copy_from", "($self, src, *, stream, options=None)", NULL);
+NATIVE(buffer_copy_to, "Buffer.copy_to", "($self, dst=None, *, stream, options=None)", NULL);
 
-static PyObject *keep_name;  // of an attribute
+// The names of attributes: what a buffer keeps, and the class of the buffers of a pool; the resource of a buffer, and
+// what DLPack calls its memory.
+static PyObject *keep_name, *allocates_name, *resource_name, *device_name;
+
+enum { STREAM, MAX_VERSION, DL_DEVICE, COPY, KEYWORDS };
+static PyObject *keywords[KEYWORDS];
+
+// Read an integer that is nothing more. -1, with no error set: it is not.
+static int read_plain(PyObject *number, long long *value)
+{
+    if (!PyLong_CheckExact(number))
+        return -1;
+    *value = PyLong_AsLongLong(number);
+    if (*value != -1 || !PyErr_Occurred())
+        return 0;
+    PyErr_Clear();
+    return -1;
+}
 
 static int memory_traverse(PyObject *self, visitproc visit, void *arg)
 {
@@ -65,14 +77,7 @@ static void memory_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-static PyObject *memory_c_handle(PyObject *self, void *unused)
-{
-    PyObject *cdata = cdata_of(self);
-    (void)unused;
-    if (cdata == NULL && !PyErr_Occurred())
-        PyErr_SetString(PyExc_AttributeError, "_c_handle");
-    return cdata;
-}
+static PyObject *memory_c_handle(PyObject *self, void *unused) { return handle_or_error(self) ? cdata_of(self) : NULL; }
 
 static PyMemberDef memory_members[] = {
     {"_mr", T_OBJECT_EX, offsetof(memory, resource), 0, NULL},
@@ -105,42 +110,6 @@ static PyType_Spec memory_spec = {
     memory_slots,
 };
 
-static void pool_dealloc(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    Py_XDECREF(((pool_object *)self)->allocates);
-    drop_handle(self);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
-    Py_DECREF(type);
-}
-
-static PyMemberDef pool_members[] = {
-    {"_allocates", T_OBJECT_EX, offsetof(pool_object, allocates), 0, NULL},
-    {NULL, 0, 0, 0, NULL},
-};
-
-static PyType_Slot pool_slots[] = {
-    {Py_tp_dealloc, pool_dealloc},
-    {Py_tp_members, pool_members},
-    {Py_tp_doc, "Owns the C handle of a pool, and has the class of what it allocates."},
-    {0, NULL},
-};
-
-static PyType_Spec pool_spec = {
-    "cuda_core_cffi._calls.Pool", sizeof(pool_object), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, pool_slots,
-};
-
-// Find the arguments (size, stream=None), which are not looked at. -1: they are given in another way, or wrong.
-static int read_request(PyObject *const *arguments, Py_ssize_t count, PyObject *names, PyObject **request)
-{
-    Py_ssize_t named = names ? PyTuple_Size(names) : 0;
-    if (count < 1 || count + named > 2 || (named && PyTuple_GetItem(names, 0) != keywords[STREAM]))
-        return -1;
-    request[0] = arguments[0];
-    request[1] = count + named == 2 ? arguments[1] : Py_None;
-    return 0;
-}
-
 // Have a buffer keep a stream of another library, if that has an owner.
 static int keep_stream(PyObject *buffer, PyObject *stream)
 {
@@ -165,11 +134,6 @@ static PyObject *make_buffer(PyObject *type, ccc_handle *handle, PyObject *resou
     return self;
 }
 
-static int is_memory_class(PyObject *type)
-{
-    return PyType_Check(type) && PyType_IsSubtype((PyTypeObject *)type, memory_type);
-}
-
 // A buffer from a pool. NULL with no error set: Python has to look at the arguments, or *failed is set.
 static PyObject *allocate_usual(PyObject *self, PyObject *given_size, PyObject *given_stream, int *failed)
 {
@@ -181,8 +145,8 @@ static PyObject *allocate_usual(PyObject *self, PyObject *given_size, PyObject *
         PyErr_Clear();
         return NULL;
     }
-    PyObject *type = Py_XNewRef(((pool_object *)self)->allocates);
-    if (type == NULL || !is_memory_class(type)) {
+    PyObject *type = PyObject_GetAttr(self, allocates_name);
+    if (type == NULL || !PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, memory_type)) {
         Py_XDECREF(type);
         return NULL;
     }
@@ -197,10 +161,10 @@ static PyObject *allocate_usual(PyObject *self, PyObject *given_size, PyObject *
 
 static PyObject *pool_allocate(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
-    PyObject *request[2];
-    int failed = 0;
-    PyObject *buffer =
-        read_request(arguments, count, names, request) ? NULL : allocate_usual(self, request[0], request[1], &failed);
+    const Py_ssize_t named = names ? PyTuple_Size(names) : 0, given = count + named;  // size and perhaps stream
+    int failed = 0, is_usual = count > 0 && given <= 2 && (!named || PyTuple_GetItem(names, 0) == keywords[STREAM]);
+    PyObject *stream = is_usual && given == 2 ? arguments[1] : Py_None;
+    PyObject *buffer = is_usual ? allocate_usual(self, arguments[0], stream, &failed) : NULL;
     if (buffer || PyErr_Occurred())
         return buffer;
     if (failed)
@@ -232,11 +196,8 @@ static ccc_handle *stream_of_call(PyObject *const *arguments, Py_ssize_t count, 
 // Read a byte. Returns -1, with no error set, for another value.
 static long byte_of(PyObject *given)
 {
-    long value = PyLong_CheckExact(given) ? PyLong_AsLong(given) : -1;
-    if (value >= 0 && value <= LARGEST_BYTE)
-        return value;
-    PyErr_Clear();
-    return -1;
+    long long value;
+    return read_plain(given, &value) == 0 && value >= 0 && value <= LARGEST_BYTE ? (long)value : -1;
 }
 
 static PyObject *buffer_fill(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
@@ -252,9 +213,7 @@ static PyObject *buffer_fill(PyObject *self, PyObject *const *arguments, Py_ssiz
     Py_BEGIN_ALLOW_THREADS status = helpers->fill_in(buffer, stream, (uint32_t)value, 1);
     Py_END_ALLOW_THREADS let_go_of_both(buffer, stream);
     Py_XDECREF(behind);
-    if (status)
-        return call_failed(&native_buffer_fill, status, self, arguments, count, names);
-    Py_RETURN_NONE;
+    return result_of(&native_buffer_fill, status, Py_None, self, arguments, count, names);
 }
 
 #define UNUSUAL INT_MIN  // no status: nothing was done
@@ -274,35 +233,119 @@ static int copy_whole(ccc_handle *destination, ccc_handle *source, ccc_handle *s
     return status;
 }
 
-// Copy between a buffer and the first argument. Returns a status, or UNUSUAL.
-static int copy_usual(PyObject *self, int to_self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+// Copy between a buffer and the first argument: into the buffer, or out of it.
+static PyObject *copy_between(const native *native, int is_into, PyObject *self, PyObject *const *arguments,
+                              Py_ssize_t count, PyObject *names)
 {
     PyObject *behind;
     ccc_handle *stream = stream_of_call(arguments, count, names, &behind);
     ccc_handle *own = handle_of(self, CCC_BUFFER), *other = stream ? handle_of(arguments[0], CCC_BUFFER) : NULL;
-    int status = to_self ? copy_whole(own, other, stream) : copy_whole(other, own, stream);
+    int status = is_into ? copy_whole(own, other, stream) : copy_whole(other, own, stream);
     Py_XDECREF(behind);
-    return status;
+    if (status == UNUSUAL)
+        return call_body(native, self, arguments, count, names);
+    return result_of(native, status, is_into ? Py_None : arguments[0], self, arguments, count, names);
 }
 
 static PyObject *buffer_copy_from(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
-    int status = copy_usual(self, 1, arguments, count, names);
-    if (status == UNUSUAL)
-        return call_body(&native_buffer_copy_from, self, arguments, count, names);
-    if (status)
-        return call_failed(&native_buffer_copy_from, status, self, arguments, count, names);
-    Py_RETURN_NONE;
+    return copy_between(&native_buffer_copy_from, 1, self, arguments, count, names);
 }
 
 static PyObject *buffer_copy_to(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
-    int status = copy_usual(self, 0, arguments, count, names);
-    if (status == UNUSUAL)
-        return call_body(&native_buffer_copy_to, self, arguments, count, names);
+    return copy_between(&native_buffer_copy_to, 0, self, arguments, count, names);
+}
+
+// DLPack
+
+NATIVE(buffer_dlpack, "Exporter.__dlpack__", "($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)",
+       NULL);
+NATIVE_PLAIN(buffer_dlpack_device, "Exporter.__dlpack_device__", NULL);
+
+// What DLPack calls the memory of a buffer, if its resource knows; else NULL, with no error set.
+static PyObject *device_of(PyObject *buffer)
+{
+    PyObject *resource = PyObject_GetAttr(buffer, resource_name);
+    PyObject *device = resource && resource != Py_None ? PyObject_GetAttr(resource, device_name) : NULL;
+    Py_XDECREF(resource);
+    if (device && !(PyTuple_CheckExact(device) && PyTuple_Size(device) == 2))
+        Py_CLEAR(device);
+    if (device == NULL)
+        PyErr_Clear();
+    return device;
+}
+
+// Sort keyword arguments; those that are not given are None. -1: there are others.
+static int sort_keywords(PyObject *const *arguments, PyObject *names, PyObject **sorted)
+{
+    Py_ssize_t count = names ? PyTuple_Size(names) : 0;
+    for (int which = 0; which < KEYWORDS; ++which)
+        sorted[which] = Py_None;
+    for (Py_ssize_t index = 0; index < count; ++index) {
+        PyObject *name = PyTuple_GetItem(names, index);
+        int which = 0;
+        while (which < KEYWORDS && name != keywords[which])
+            ++which;
+        if (which == KEYWORDS)  // the names that NumPy gives are not interned
+            for (which = 0; which < KEYWORDS; ++which)
+                if (PyUnicode_Compare(name, keywords[which]) == 0)
+                    break;
+        if (which == KEYWORDS)
+            return -1;
+        sorted[which] = arguments[index];
+    }
+    return 0;
+}
+
+// Make the capsule for a buffer. Returns NULL with no error set if the arguments are not usual, Python has a part in
+// it, or the work failed with *status.
+static PyObject *export_usual(PyObject *self, PyObject *const *given, PyObject *device, int *status)
+{
+    long long major = 0, stream = 0, kind, ordinal;
+    uint64_t tensor;
+    ccc_handle *handle = HANDLE(self);
+    PyObject *version = given[MAX_VERSION];
+    if (read_plain(PyTuple_GetItem(device, 0), &kind) || read_plain(PyTuple_GetItem(device, 1), &ordinal) ||
+        given[DL_DEVICE] != Py_None || (given[COPY] != Py_None && given[COPY] != Py_False) || kind == CCC_DL_CPU)
+        return NULL;
+    if (version != Py_None &&
+        (!PyTuple_CheckExact(version) || PyTuple_Size(version) == 0 || read_plain(PyTuple_GetItem(version, 0), &major)))
+        return NULL;
+    if (given[STREAM] == Py_None)
+        stream = kind == CCC_DL_CUDA_HOST ? 0 : CCC_DL_LEGACY_STREAM;
+    else if (read_plain(given[STREAM], &stream) || stream < -1 || stream == 0)
+        return NULL;
+    const DLDevice place = {(int32_t)kind, (int32_t)ordinal};
+    const uint64_t consumer = stream == -1 ? 0 : (uint64_t)stream;
+    if (consumer == 0) {  // without a call of the driver
+        tensor = helpers->tensor_for(handle, place, major >= 1, 0, status);
+    } else {
+        Py_BEGIN_ALLOW_THREADS tensor = helpers->tensor_for(handle, place, major >= 1, consumer, status);
+        Py_END_ALLOW_THREADS
+    }
+    return tensor ? ccc_capsule_of(tensor, major >= 1) : NULL;
+}
+
+static PyObject *buffer_dlpack(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    PyObject *given[KEYWORDS], *capsule = NULL;
+    int status = 0;
+    int is_usual = handle_of(self, CCC_BUFFER) && count == 0 && sort_keywords(arguments, names, given) == 0;
+    PyObject *device = is_usual ? device_of(self) : NULL;
+    if (device) {
+        capsule = export_usual(self, given, device, &status);
+        Py_DECREF(device);
+    }
     if (status)
-        return call_failed(&native_buffer_copy_to, status, self, arguments, count, names);
-    return Py_NewRef(arguments[0]);
+        return call_failed(&native_buffer_dlpack, status, self, arguments, count, names);
+    return capsule || PyErr_Occurred() ? capsule : call_body(&native_buffer_dlpack, self, arguments, count, names);
+}
+
+static PyObject *buffer_dlpack_device(PyObject *self, PyObject *unused)
+{
+    PyObject *device = device_of(self);
+    return device ? device : call_body(&native_buffer_dlpack_device, self, NULL, 0, NULL);
 }
 
 #endif

@@ -19,9 +19,8 @@
 #include "memory/ccc_tensor_calls.h"
 #include "python/ccc_capsule.h"
 #include "python/ccc_detach.h"
-#include "python/ccc_vectorcall.h"
+#include "python/ccc_module.h"
 
-#define CCC_FIELDS 9
 #define CCC_MAX_DIMENSIONS 64  // NumPy's limit; other libraries have a lower one
 
 static const char *const USED_NAMES[] = {"used_dltensor", "used_dltensor_versioned"};
@@ -34,17 +33,13 @@ typedef struct ccc_uses {
     PyCapsule_Destructor producers;  // what the producer's capsule, now the owner, is to end with; or NULL
 } ccc_uses;
 
-static const ccc_tensor_calls *ccc_own_tensors;  // of the CFFI module; NULL before it is known
+static const ccc_tensor_calls *ccc_own_tensors;  // of the CFFI module, which sets it when it is imported
 
-// Whether the deleter of a tensor releases the GIL itself if needed, and runs no Python; it may also be NULL.
+// Whether the deleter of a tensor releases the GIL itself if needed, and runs no Python.
 static int ccc_has_own_deleter(ccc_imported tensor)
 {
-    if (tensor.versioned) {
-        void (*deleter)(DLManagedTensorVersioned *) = ((DLManagedTensorVersioned *)tensor.address)->deleter;
-        return deleter == NULL || (ccc_own_tensors && deleter == ccc_own_tensors->delete_versioned);
-    }
-    void (*deleter)(DLManagedTensor *) = ((DLManagedTensor *)tensor.address)->deleter;
-    return deleter == NULL || (ccc_own_tensors && deleter == ccc_own_tensors->delete_old);
+    return tensor.versioned ? ((DLManagedTensorVersioned *)tensor.address)->deleter == ccc_own_tensors->delete_versioned
+                            : ((DLManagedTensor *)tensor.address)->deleter == ccc_own_tensors->delete_old;
 }
 
 // Delete a tensor of any library. Its deleter may wait for the device, so it runs without the GIL, unless `takes_gil`
@@ -97,6 +92,12 @@ static const DLTensor *ccc_tensor_in(ccc_imported tensor)
                             : &((const DLManagedTensor *)tensor.address)->dl_tensor;
 }
 
+// The address of the first element; 0 if there is no memory.
+static unsigned long long ccc_address(const DLTensor *tensor)
+{
+    return (uintptr_t)tensor->data + (tensor->data ? tensor->byte_offset : 0);
+}
+
 static int ccc_is_read_only(ccc_imported tensor)
 {
     return tensor.versioned && ((const DLManagedTensorVersioned *)tensor.address)->flags & CCC_DLPACK_READ_ONLY;
@@ -146,25 +147,9 @@ static ccc_uses *ccc_uses_of(PyObject *owner)
     return NULL;
 }
 
-// A tuple of the fields, which become its own; NULL with a Python error set if one is NULL.
-static PyObject *ccc_filled(PyObject **fields)
-{
-    PyObject *info = PyTuple_New(CCC_FIELDS);
-    for (int i = 0; i < CCC_FIELDS; ++i) {
-        if (info == NULL || fields[i] == NULL) {
-            Py_XDECREF(fields[i]);
-            Py_CLEAR(info);
-        } else {
-            PyTuple_SetItem(info, i, fields[i]);
-        }
-    }
-    return info;
-}
-
 // Return the tuple for what a capsule owns.
 static PyObject *ccc_describe(PyObject *module, PyObject *owner)
 {
-    (void)module;
     const ccc_uses *uses = ccc_uses_of(owner);
     if (uses == NULL)
         return NULL;
@@ -172,18 +157,11 @@ static PyObject *ccc_describe(PyObject *module, PyObject *owner)
     int on_host = tensor->device.device_type == CCC_DL_CPU;
     unsigned long dtype =
         tensor->dtype.code | (unsigned long)tensor->dtype.bits << 8 | (unsigned long)tensor->dtype.lanes << 16;
-    PyObject *fields[CCC_FIELDS] = {
-        PyLong_FromUnsignedLongLong((uintptr_t)tensor->data + (tensor->data ? tensor->byte_offset : 0)),
-        ccc_tuple_of(tensor->shape, tensor->ndim),
-        tensor->strides ? ccc_tuple_of(tensor->strides, tensor->ndim) : Py_NewRef(Py_None),
-        PyLong_FromLong(on_host ? -1 : tensor->device.device_id),
-        PyBool_FromLong(!on_host),
-        PyBool_FromLong(ccc_is_read_only(uses->tensor)),
-        PyLong_FromLong(tensor->device.device_type),
-        PyLong_FromUnsignedLong(dtype),
-        Py_NewRef(owner),
-    };
-    return ccc_filled(fields);
+    PyObject *shape = ccc_tuple_of(tensor->shape, tensor->ndim);
+    PyObject *strides = shape && tensor->strides ? ccc_tuple_of(tensor->strides, tensor->ndim) : Py_NewRef(Py_None);
+    return Py_BuildValue("KNNiOOikO", ccc_address(tensor), shape, strides, on_host ? -1 : tensor->device.device_id,
+                         on_host ? Py_False : Py_True, ccc_is_read_only(uses->tensor) ? Py_True : Py_False,
+                         (int)tensor->device.device_type, dtype, owner);
 }
 
 // Whether no element is complex, and some stride is 1.
@@ -229,13 +207,11 @@ static const char *ccc_fault(const DLTensor *tensor)
     return ccc_is_in_address_space(tensor) ? NULL : "the tensor reaches beyond the address space";
 }
 
-static int ccc_is_known_device(long type)
+// -1 with a Python error set: memory is on a device of a type that is not known here.
+static int ccc_check_device(long type)
 {
-    return type == CCC_DL_CPU || type == CCC_DL_CUDA || type == CCC_DL_CUDA_HOST || type == CCC_DL_CUDA_MANAGED;
-}
-
-static int ccc_refuse_device(long type)
-{
+    if (type == CCC_DL_CPU || type == CCC_DL_CUDA || type == CCC_DL_CUDA_HOST || type == CCC_DL_CUDA_MANAGED)
+        return 0;
     PyErr_Format(PyExc_BufferError, "the memory is on DLPack device type %ld, which is neither the host nor CUDA",
                  type);
     return -1;
@@ -244,25 +220,19 @@ static int ccc_refuse_device(long type)
 // Why a tensor cannot be described, with a Python error set; 0 if it can.
 static int ccc_refuse(ccc_imported imported)
 {
-    if (imported.address == NULL) {
-        PyErr_SetString(PyExc_BufferError, "there is no tensor: its address is NULL");
-        return 1;
-    }
-    if (imported.versioned) {  // all that follows its version may differ
-        const DLManagedTensorVersioned *versioned = imported.address;
-        if (versioned->version.major != CCC_DLPACK_MAJOR) {
-            PyErr_Format(PyExc_BufferError, "the producer speaks DLPack %u.%u; this package knows versions up to 1.x",
-                         (unsigned)versioned->version.major, (unsigned)versioned->version.minor);
-            return 1;
-        }
-    }
-    const DLTensor *tensor = ccc_tensor_in(imported);
+    const DLManagedTensorVersioned *versioned = imported.versioned ? imported.address : NULL;
+    const DLTensor *tensor = imported.address ? ccc_tensor_in(imported) : NULL;
     const char *fault = NULL;
-    if (tensor->ndim < 0 || tensor->ndim > CCC_MAX_DIMENSIONS)
+    if (tensor == NULL)
+        PyErr_SetString(PyExc_BufferError, "there is no tensor: its address is NULL");
+    else if (versioned && versioned->version.major != CCC_DLPACK_MAJOR)  // all that follows its version may differ
+        PyErr_Format(PyExc_BufferError, "the producer speaks DLPack %u.%u; this package knows versions up to 1.x",
+                     (unsigned)versioned->version.major, (unsigned)versioned->version.minor);
+    else if (tensor->ndim < 0 || tensor->ndim > CCC_MAX_DIMENSIONS)
         PyErr_Format(PyExc_BufferError, "the tensor has %d dimensions; 0 to %d are possible", (int)tensor->ndim,
                      CCC_MAX_DIMENSIONS);
-    else if (!ccc_is_known_device(tensor->device.device_type))
-        ccc_refuse_device(tensor->device.device_type);
+    else if (ccc_check_device(tensor->device.device_type))
+        return 1;
     else if ((fault = ccc_fault(tensor)))
         PyErr_SetString(PyExc_BufferError, fault);
     else
@@ -322,7 +292,7 @@ static uint64_t ccc_show(PyObject *owner, int versioned)
     const DLTensor *tensor = ccc_tensor_in(uses->tensor);
     const int on_host = tensor->device.device_type == CCC_DL_CPU;
     const ccc_array array = {
-        .data = (uintptr_t)tensor->data + (tensor->data ? tensor->byte_offset : 0),
+        .data = ccc_address(tensor),
         .device = {tensor->device.device_type, on_host ? 0 : tensor->device.device_id},
         .dtype = tensor->dtype,
         .ndim = tensor->ndim,

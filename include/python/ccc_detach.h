@@ -22,7 +22,7 @@
 
 #include "python/ccc_gil.h"
 
-static ccc_gil *ccc_gil_shared;  // that of the CFFI module; NULL before it is known
+static ccc_gil *ccc_gil_shared;  // that of the CFFI module, which sets it when it is imported
 
 #ifdef PYPY_VERSION
 
@@ -83,8 +83,7 @@ static void *ccc_detach(void)
     if (!ccc_is_attached())
         return NULL;
     PyThreadState *state = PyEval_SaveThread();
-    if (ccc_gil_shared)
-        ccc_gil_given_up(ccc_gil_shared);
+    ccc_gil_given_up(ccc_gil_shared);
     return state;
 }
 
@@ -96,10 +95,7 @@ static void ccc_attach(void *state)
 #if defined(PYPY_VERSION) || defined(Py_GIL_DISABLED)
     PyEval_RestoreThread(state);
 #else
-    if (ccc_gil_shared)
-        ccc_gil_take(ccc_gil_shared, state);
-    else
-        PyEval_RestoreThread(state);
+    ccc_gil_take(ccc_gil_shared, state);
 #endif
 }
 

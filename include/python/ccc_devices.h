@@ -10,9 +10,9 @@
 
 #include "python/ccc_native.h"
 
-NATIVE(device_create_event, "Device.create_event", "($self, /, options=None)");
-NATIVE(device_create_stream, "Device.create_stream", "($self, /, obj=None, options=None)");
-NATIVE(device_set_current, "Device.set_current", "($self, /, ctx=None)");
+NATIVE(device_create_event, "Device.create_event", "($self, /, options=None)", NULL);
+NATIVE(device_create_stream, "Device.create_stream", "($self, /, obj=None, options=None)", NULL);
+NATIVE(device_set_current, "Device.set_current", "($self, /, ctx=None)", NULL);
 
 typedef struct device {
     PyObject_HEAD int ordinal;
@@ -34,12 +34,7 @@ static PyObject *devices_of_thread(void)
     return failed ? NULL : devices;
 }
 
-static PyObject *calls_thread_devices(PyObject *module, PyObject *unused)
-{
-    (void)module;
-    (void)unused;
-    return Py_XNewRef(devices_of_thread());
-}
+static PyObject *calls_thread_devices(PyObject *module, PyObject *unused) { return Py_XNewRef(devices_of_thread()); }
 
 #define NONE_CURRENT (-1)  // or not known yet; less is a failure
 
@@ -101,9 +96,7 @@ static PyObject *device_set_current(PyObject *self, PyObject *const *arguments, 
     if (count || names)
         return call_body(&native_device_set_current, self, arguments, count, names);
     Py_BEGIN_ALLOW_THREADS status = helpers->device_set_current(((device *)self)->ordinal);
-    Py_END_ALLOW_THREADS if (status) return call_failed(&native_device_set_current, status, self, arguments, count,
-                                                        names);
-    Py_RETURN_NONE;
+    Py_END_ALLOW_THREADS return result_of(&native_device_set_current, status, Py_None, self, arguments, count, names);
 }
 
 static PyMemberDef finder_members[] = {

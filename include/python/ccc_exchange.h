@@ -45,7 +45,6 @@ static PyObject *ccc_exchanged(PyObject *capsule, PyObject *object)
 
 static PyObject *ccc_import_exchanged(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    (void)module;
     return check_count("import_exchanged", count, 2) ? NULL : ccc_exchanged(arguments[0], arguments[1]);
 }
 
@@ -55,7 +54,6 @@ static PyObject *ccc_work_stream(PyObject *module, PyObject *const *arguments, P
     const DLPackExchangeAPI *api;
     const ccc_uses *uses;
     void *value = NULL;
-    (void)module;
     if (check_count("work_stream", count, 2) || (api = ccc_known_api(arguments[0])) == NULL ||
         (uses = ccc_uses_of(arguments[1])) == NULL)
         return NULL;
@@ -87,7 +85,6 @@ static int ccc_exchange_allocate(DLTensor *prototype, DLManagedTensorVersioned *
                                  void (*set_error)(void *error_context, const char *kind, const char *message))
 {
     static const char message[] = "a StridedMemoryView shows memory of others: none can be allocated for it";
-    (void)prototype;
     if (out)
         *out = NULL;
     if (set_error == NULL)
@@ -162,8 +159,6 @@ static int ccc_exchange_show(void *object, DLTensor *out)
 // We have no current stream: the legacy default stream is ordered after what a view that is given away waits for.
 static int ccc_exchange_stream(int device_type, int32_t device_id, void **out)
 {
-    (void)device_type;
-    (void)device_id;
     if (out == NULL)
         return ccc_exchange_refuse(PyExc_ValueError, "there is no place for the stream: out is NULL");
     *out = NULL;
@@ -181,7 +176,6 @@ static DLPackExchangeAPI ccc_exchange = {
 
 static PyObject *ccc_exchange_api(PyObject *module, PyObject *make)
 {
-    (void)module;
     if (ccc_exchange_capsule == NULL) {
         ccc_exchange_capsule = PyCapsule_New(&ccc_exchange, CCC_DLPACK_EXCHANGE_NAME, NULL);
         ccc_exchange_make = ccc_exchange_capsule ? Py_NewRef(make) : NULL;

@@ -47,7 +47,8 @@ static int launch_with(const packer *packer, const ccc_config *config, PyObject 
     if (stored == 0)
         stored = launch_stored(packer, config, ((const ccc_target *)packer->native)->kernel, stream, packed, handles,
                                status);
-    memory_done(packed, stack);
+    if (packed != stack)
+        PyMem_Free(packed);
     return stored;
 }
 
@@ -67,7 +68,6 @@ static int launch_plain(PyObject *with, PyObject *native, PyObject *in, PyObject
 static PyObject *calls_launch(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     int status;
-    (void)module;
     if (check_count("launch", count, 4))
         return NULL;
     if (check_tuple(arguments[3]))
@@ -81,7 +81,6 @@ static PyObject *calls_launch(PyObject *module, PyObject *const *arguments, Py_s
 
 static PyObject *calls_pack(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    (void)module;
     packer *packer = check_count("pack", count, 2) ? NULL : packer_for(arguments[0]);
     if (packer == NULL || check_tuple(arguments[1]))
         return NULL;
@@ -95,34 +94,19 @@ static PyObject *calls_pack(PyObject *module, PyObject *const *arguments, Py_ssi
     return stored < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-// The values of a prepared launch as a tuple.
-static PyObject *tuple_of(PyObject *const *values, Py_ssize_t count)
+// What is not on the fast path: call a method of the plan with something and the arguments.
+static PyObject *on_slow_path(const packer *packer, const char *method, PyObject *first, PyObject *const *arguments,
+                              Py_ssize_t count)
 {
-    PyObject *tuple = PyTuple_New(count);
-    for (Py_ssize_t index = 0; tuple && index < count; ++index)
-        PyTuple_SetItem(tuple, index, Py_NewRef(values[index]));
-    return tuple;
-}
-
-// What is not on the fast path: call a method of the plan with something and the values.
-static PyObject *on_slow_path(const packer *packer, const char *method, PyObject *first, PyObject *second,
-                              PyObject *const *values, Py_ssize_t count)
-{
-    PyObject *tuple = tuple_of(values, count), *result = NULL;
-    if (tuple && packer->plan) {
-        PyObject *function = PyObject_GetAttrString(packer->plan, method);
-        if (function)
-            result = second ? PyObject_CallFunctionObjArgs(function, first, second, tuple, NULL)
-                            : PyObject_CallFunctionObjArgs(function, first, tuple, NULL);
-        Py_XDECREF(function);
-    } else if (tuple) {
-        PyErr_SetString(PyExc_RuntimeError, "this prepared launch is being collected");
-    }
-    Py_XDECREF(tuple);
+    if (packer->plan == NULL)
+        return PyErr_Format(PyExc_RuntimeError, "this prepared launch is being collected");
+    PyObject *function = PyObject_GetAttrString(packer->plan, method);
+    PyObject *result = function ? call_python(function, &first, 1, arguments, count, NULL) : NULL;
+    Py_XDECREF(function);
     return result;
 }
 
-NATIVE(launch_usual, "launch", "(stream, config, kernel, *kernel_args)");
+NATIVE(launch_usual, "launch", "(stream, config, kernel, *kernel_args)", NULL);
 
 // The names of attributes of kernels and configurations.
 static PyObject *packer_name, *native_name;
@@ -130,7 +114,6 @@ static PyObject *packer_name, *native_name;
 static PyObject *launch_usual(PyObject *unused, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     int status;
-    (void)unused;
     if (count >= 3 && names == NULL) {
         PyObject *packer = PyObject_GetAttr(arguments[2], packer_name);
         PyObject *native = packer ? PyObject_GetAttr(arguments[1], native_name) : NULL;
@@ -171,8 +154,7 @@ static PyObject *prepared_launch(PyObject *self, PyObject *const *arguments, Py_
     if (done == 0 && status == 0)
         Py_RETURN_NONE;
     PyObject *number = done ? Py_NewRef(Py_None) : PyLong_FromLong(status);
-    PyObject *result =
-        number ? on_slow_path(packer, "launch_on_slow_path", number, arguments[0], arguments + 1, count - 1) : NULL;
+    PyObject *result = number ? on_slow_path(packer, "launch_on_slow_path", number, arguments, count) : NULL;
     Py_XDECREF(number);
     return result;
 }
@@ -198,7 +180,7 @@ static PyObject *prepared_record(PyObject *self, PyObject *const *arguments, Py_
     if (check_count("record", count < 2 ? count : 2, 2))
         return NULL;
     if (count - 2 != packer->count)
-        return on_slow_path(packer, "record", arguments[0], NULL, arguments + 2, count - 2);
+        return on_slow_path(packer, "record", arguments[0], arguments + 2, count - 2);
     Py_ssize_t end = PyList_Size(arguments[0]);
     PyObject *data = end >= 0 ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)head.plan->stride) : NULL;
     if (data == NULL)
@@ -216,7 +198,7 @@ static PyObject *prepared_record(PyObject *self, PyObject *const *arguments, Py_
     Py_DECREF(data);
     if (stored < 0 || PyList_SetSlice(arguments[0], end, PyList_Size(arguments[0]), NULL))
         return NULL;
-    return on_slow_path(packer, "record", arguments[0], NULL, arguments + 2, count - 2);
+    return on_slow_path(packer, "record", arguments[0], arguments + 2, count - 2);
 }
 
 static PyMethodDef prepared_methods[] = {
@@ -227,7 +209,6 @@ static PyMethodDef prepared_methods[] = {
 
 static PyObject *calls_prepare(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    (void)module;
     if (check_count("prepare", count, 3))
         return NULL;
     packer *packer = make_packer(arguments[0], arguments[1], plan_ctype);

@@ -13,17 +13,18 @@
 #include <string.h>
 
 #include "python/ccc_owner.h"
-#include "python/ccc_vectorcall.h"
+#include "python/ccc_module.h"
 
 typedef struct native {
     const char *name;       // the qualified name of the body
     const char *signature;  // as inspect reads it; NULL for properties and operators
     PyMethodDef method;     // of a method or function
-    getter get;             // of a property
+    PyGetSetDef property;   // of a property
     PyTypeObject **base;    // of an operator: the class in C that has it
     PyTypeObject **usual;   // where the class is kept, if its objects are recognized by their type
-    PyObject *body;         // both are set by the decorator, and never released
+    PyObject *body;         // these are set by the decorator, and never released
     PyObject *failed;
+    PyObject *module;  // the name of the body's
 } native;
 
 #define NATIVE_WITH(function, place, text, flags, class) \
@@ -34,11 +35,9 @@ typedef struct native {
         .usual = class, \
     }
 
-// Declare a method or function that takes positional and keyword arguments, and its native.
-#define NATIVE(function, place, text) NATIVE_WITH_CLASS(function, place, text, NULL)
-
-// The same where the class is kept.
-#define NATIVE_WITH_CLASS(function, place, text, class) \
+// Declare a method or function that takes positional and keyword arguments, and its native; `class` is where the class
+// is kept, or NULL.
+#define NATIVE(function, place, text, class) \
     static PyObject *function(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names); \
     NATIVE_WITH(function, place, text, METH_FASTCALL | METH_KEYWORDS, class)
 
@@ -50,7 +49,7 @@ typedef struct native {
 // The same of a property.
 #define NATIVE_PROPERTY(function, place) \
     static PyObject *function(PyObject *self, void *unused); \
-    static native native_##function = {.name = place, .get = function}
+    static native native_##function = {.name = place, .property = {.get = function}}
 
 // Call a function in Python with some arguments, and then with those that a native was given.
 static PyObject *call_python(PyObject *function, PyObject *const *first, Py_ssize_t firsts, PyObject *const *arguments,
@@ -88,6 +87,13 @@ static PyObject *call_failed(const native *native, int status, PyObject *self, P
     return result;
 }
 
+// The result of a call that ended with a status: an object, of which this is a new reference, where it succeeded.
+static PyObject *result_of(const native *native, int status, PyObject *result, PyObject *self,
+                           PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    return status ? call_failed(native, status, self, arguments, count, names) : Py_NewRef(result);
+}
+
 // The last part of a qualified name.
 static const char *short_name(const native *native)
 {
@@ -123,14 +129,10 @@ static PyObject *descriptor_in(PyTypeObject *class, native *native)
         native->method.ml_doc = documentation_of(native);
         return native->method.ml_doc ? PyDescr_NewMethod(class, &native->method) : NULL;
     }
-    if (native->get) {
-        PyGetSetDef *definition = PyMem_Calloc(1, sizeof *definition);  // never released
-        if (definition == NULL)
-            return PyErr_NoMemory();
-        definition->name = short_name(native);
-        definition->get = native->get;
-        definition->doc = documentation_of(native);
-        return definition->doc ? PyDescr_NewGetSet(class, definition) : NULL;
+    if (native->property.get) {
+        native->property.name = short_name(native);
+        native->property.doc = documentation_of(native);
+        return native->property.doc ? PyDescr_NewGetSet(class, &native->property) : NULL;
     }
     // An operator is found without a lookup only if a base in C has it.
     return PyObject_GetAttrString((PyObject *)*native->base, short_name(native));
@@ -165,46 +167,29 @@ static PyType_Slot lift_slots[] = {
 
 static PyType_Spec lift_spec = {"cuda_core_cffi._calls.lift", sizeof(lift), 0, Py_TPFLAGS_DEFAULT, lift_slots};
 
-static PyObject *lift_in_class(native *native)
-{
-    PyObject *made = PyType_GenericAlloc(lift_type, 0);
-    if (made)
-        ((lift *)made)->native = native;
-    return made;
-}
-
-static PyObject *lift_in_module(native *native)
-{
-    PyObject *module = PyObject_GetAttrString(native->body, "__module__"), *made = NULL;
-    native->method.ml_name = native->name;
-    native->method.ml_doc = module ? documentation_of(native) : NULL;
-    if (native->method.ml_doc)
-        made = PyCFunction_NewEx(&native->method, NULL, module);
-    Py_XDECREF(module);
-    return made;
-}
-
-// Whether two functions are of the same module. -1: an error is set.
-static int same_module(PyObject *one, PyObject *other)
-{
-    PyObject *first = PyObject_GetAttrString(one, "__module__"), *second = PyObject_GetAttrString(other, "__module__");
-    int result = first && second ? PyObject_RichCompareBool(first, second, Py_EQ) : -1;
-    Py_XDECREF(first);
-    Py_XDECREF(second);
-    return result;
-}
-
 // Put a native before its body, once; or again, where the import of a module was interrupted. A new reference.
 static PyObject *lift_body(native *native, PyObject *body, PyObject *failed)
 {
-    int known = native->body ? same_module(native->body, body) : 1;
+    PyObject *module = PyObject_GetAttrString(body, "__module__");
+    int known = module == NULL ? -1 : native->module ? PyObject_RichCompareBool(native->module, module, Py_EQ) : 1;
     if (known == 0)
         PyErr_Format(PyExc_RuntimeError, "%s has a body already", native->name);
-    if (known != 1)
+    if (known != 1) {
+        Py_XDECREF(module);
         return NULL;
-    native->body = Py_NewRef(body);  // an earlier one stays: a call may be using it
+    }
+    native->module = module;  // earlier ones stay: a call may be using them
+    native->body = Py_NewRef(body);
     native->failed = Py_NewRef(failed);
-    return strchr(native->name, '.') ? lift_in_class(native) : lift_in_module(native);
+    if (strchr(native->name, '.')) {
+        lift *made = (lift *)PyType_GenericAlloc(lift_type, 0);
+        if (made)
+            made->native = native;
+        return (PyObject *)made;
+    }
+    native->method.ml_name = native->name;
+    native->method.ml_doc = documentation_of(native);
+    return native->method.ml_doc ? PyCFunction_NewEx(&native->method, NULL, module) : NULL;
 }
 
 #endif

@@ -12,7 +12,7 @@
 #include <structmember.h>
 
 #include "python/ccc_hold.h"
-#include "python/ccc_vectorcall.h"
+#include "python/ccc_module.h"
 
 typedef struct owner {
     PyObject_HEAD PyObject *cdata;  // the handle as CFFI functions take it; NULL where nobody has asked for it
@@ -191,34 +191,17 @@ static ccc_handle *handle_or_error(PyObject *argument)
 static PyObject *owner_value(PyObject *self, void *unused)
 {
     ccc_handle *handle = handle_or_error(self);
-    (void)unused;
     return handle ? PyLong_FromUnsignedLongLong(is_open(handle) ? head_of(handle)->value : 0) : NULL;
-}
-
-// What makes of the type and the number of a driver handle what programs get. NULL: they get the number.
-static PyObject *show_handle;
-
-static PyObject *owner_handle(PyObject *self, void *unused)
-{
-    PyObject *value = owner_value(self, unused);
-    if (show_handle == NULL || value == NULL)
-        return value;
-    PyObject *ctype = PyObject_GetAttrString(self, "_CTYPE");
-    PyObject *shown = ctype ? PyObject_CallFunctionObjArgs(show_handle, ctype, value, NULL) : NULL;
-    Py_XDECREF(ctype);
-    Py_DECREF(value);
-    return shown;
 }
 
 static PyObject *owner_is_closed(PyObject *self, void *unused)
 {
     ccc_handle *handle = handle_or_error(self);
-    (void)unused;
     return handle ? PyBool_FromLong(!is_open(handle)) : NULL;
 }
 
 static PyGetSetDef owner_properties[] = {
-    {"handle", owner_handle, NULL, "The driver's handle as an integer, the address; 0 once closed.", NULL},
+    {"handle", owner_value, NULL, "The driver's handle as an integer, the address; 0 once closed.", NULL},
     {"_value", owner_value, NULL, "The driver's handle as an integer, whatever programs get.", NULL},
     {"is_closed", owner_is_closed, NULL, "Whether :meth:`close` was called.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

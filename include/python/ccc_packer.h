@@ -90,12 +90,8 @@ static PyType_Spec packer_spec = {
         return 0; \
     } while (0)
 
-// An unsigned one of 8 bytes, past the signed range.
-static int store_large(PyObject *value, char *at)
+static int store_unsigned_long(PyObject *value, char *at)
 {
-    if (!PyErr_ExceptionMatches(PyExc_OverflowError))
-        return -1;
-    PyErr_Clear();
     PyObject *index = PyNumber_Index(value);
     unsigned long long number = index ? PyLong_AsUnsignedLongLong(index) : 0;
     Py_XDECREF(index);
@@ -107,9 +103,9 @@ static int store_large(PyObject *value, char *at)
 
 static int store_integer(PyObject *value, char code, char *at)
 {
-    long long number = PyLong_AsLongLong(value);
+    long long number = code == 'Q' ? 0 : PyLong_AsLongLong(value);
     if (number == -1 && PyErr_Occurred())
-        return code == 'Q' ? store_large(value, at) : -1;
+        return -1;
     switch (code) {
     case 'b': STORE_AS(int8_t, number, at);
     case 'h': STORE_AS(int16_t, number, at);
@@ -118,11 +114,7 @@ static int store_integer(PyObject *value, char code, char *at)
     case 'B': STORE_AS(uint8_t, number, at);
     case 'H': STORE_AS(uint16_t, number, at);
     case 'I': STORE_AS(uint32_t, number, at);
-    default:
-        if (number < 0)
-            return -1;
-        memcpy(at, &number, sizeof number);
-        return 0;
+    default: return store_unsigned_long(value, at);
     }
 }
 
@@ -275,12 +267,6 @@ static char *memory_for(const packer *packer, char *stack, ccc_handle ***handles
     return found;
 }
 
-static void memory_done(char *used, char *stack)
-{
-    if (used != stack)
-        PyMem_Free(used);
-}
-
 // The pointer of cdata of a type. NULL with an exception where it is none.
 static void *pointer_of(PyObject *cdata, PyObject *ctype)
 {
@@ -336,29 +322,9 @@ static packer *packer_for(PyObject *argument)
 
 static PyObject *calls_make_packer(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    (void)module;
     if (check_count("make_packer", count, 2))
         return NULL;
     return (PyObject *)make_packer(arguments[0], arguments[1], target_ctype);
-}
-
-// A packer like another one, for another target that has the same parameters.
-static PyObject *calls_retarget(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    (void)module;
-    const packer *like = check_count("retarget", count, 2) ? NULL : packer_for(arguments[0]);
-    void *target = like ? pointer_of(arguments[1], target_ctype) : NULL;
-    packer *made = target ? (packer *)PyType_GenericAlloc(packer_type, like->count) : NULL;
-    if (made == NULL)
-        return NULL;
-    made->fields_kept = Py_NewRef(like->fields_kept);
-    made->native_kept = Py_NewRef(arguments[1]);
-    made->native = target;
-    made->size = like->size;
-    made->count = like->count;
-    made->objects = like->objects;
-    memcpy(made->fields, like->fields, (size_t)like->count * sizeof(field));
-    return (PyObject *)made;
 }
 
 #endif

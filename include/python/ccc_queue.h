@@ -7,12 +7,12 @@
 
 #include "python/ccc_native.h"
 
-NATIVE(stream_record, "Stream.record", "($self, /, event=None, options=None)");
-NATIVE(stream_wait, "Stream.wait", "($self, /, event_or_stream)");
+NATIVE(stream_record, "Stream.record", "($self, /, event=None, options=None)", NULL);
+NATIVE(stream_wait, "Stream.wait", "($self, /, event_or_stream)", NULL);
 NATIVE_PLAIN(stream_sync, "Stream.sync", &usual_type[CCC_STREAM]);
 NATIVE_PLAIN(event_sync, "Event.sync", &usual_type[CCC_EVENT]);
 NATIVE_PROPERTY(event_is_done, "Event.is_done");
-NATIVE(graph_launch, "Graph.launch", "($self, /, stream)");
+NATIVE(graph_launch, "Graph.launch", "($self, /, stream)", NULL);
 
 // The base of events, for the operator alone: one that is written in Python, or put into a class as a method, is looked
 // up by its name each time. Both names belong to it: one in Python would bring it back to Python.
@@ -29,9 +29,7 @@ static PyObject *stream_record(PyObject *self, PyObject *const *arguments, Py_ss
         return call_body(&native_stream_record, self, arguments, count, names);
     Py_BEGIN_ALLOW_THREADS status = helpers->event_record_in(event, stream);
     Py_END_ALLOW_THREADS let_go_of_both(stream, event);
-    if (status)
-        return call_failed(&native_stream_record, status, self, arguments, count, names);
-    return Py_NewRef(arguments[0]);
+    return result_of(&native_stream_record, status, arguments[0], self, arguments, count, names);
 }
 
 static PyObject *stream_wait(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
@@ -45,9 +43,7 @@ static PyObject *stream_wait(PyObject *self, PyObject *const *arguments, Py_ssiz
     Py_BEGIN_ALLOW_THREADS status =
         event ? helpers->stream_wait_event_in(stream, event) : helpers->stream_wait_stream_in(stream, other);
     Py_END_ALLOW_THREADS let_go_of_both(stream, event ? event : other);
-    if (status)
-        return call_failed(&native_stream_wait, status, self, arguments, count, names);
-    Py_RETURN_NONE;
+    return result_of(&native_stream_wait, status, Py_None, self, arguments, count, names);
 }
 
 static PyObject *sync_with(PyObject *self, int (*helper)(const ccc_handle *handle), const native *native)
@@ -58,20 +54,16 @@ static PyObject *sync_with(PyObject *self, int (*helper)(const ccc_handle *handl
         return call_body(native, self, NULL, 0, NULL);
     Py_BEGIN_ALLOW_THREADS status = helper(handle);
     Py_END_ALLOW_THREADS let_go(handle);
-    if (status)
-        return call_failed(native, status, self, NULL, 0, NULL);
-    Py_RETURN_NONE;
+    return result_of(native, status, Py_None, self, NULL, 0, NULL);
 }
 
 static PyObject *stream_sync(PyObject *self, PyObject *unused)
 {
-    (void)unused;
     return sync_with(self, helpers->stream_sync_in, &native_stream_sync);
 }
 
 static PyObject *event_sync(PyObject *self, PyObject *unused)
 {
-    (void)unused;
     return sync_with(self, helpers->event_sync_in, &native_event_sync);
 }
 
@@ -88,15 +80,12 @@ static PyObject *graph_launch(PyObject *self, PyObject *const *arguments, Py_ssi
     Py_BEGIN_ALLOW_THREADS status = helpers->graph_launch_in(executable, stream);
     Py_END_ALLOW_THREADS let_go(stream);
     Py_XDECREF(behind);
-    if (status)
-        return call_failed(&native_graph_launch, status, self, arguments, count, names);
-    Py_RETURN_NONE;
+    return result_of(&native_graph_launch, status, Py_None, self, arguments, count, names);
 }
 
 static PyObject *event_is_done(PyObject *self, void *unused)
 {
     int status;
-    (void)unused;
     ccc_handle *event = HANDLE(self);
     if (event == NULL || !hold(event))
         return call_body(&native_event_is_done, self, NULL, 0, NULL);

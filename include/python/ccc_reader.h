@@ -14,8 +14,6 @@
 
 #ifndef PYPY_VERSION
 
-#include "python/ccc_vectorcall.h"
-
 #define CCC_NO_ORDERING (-1)
 
 // Made when the first reader is, and never released.
@@ -45,9 +43,7 @@ static int ccc_is_on_host(PyObject *object)
     Py_XDECREF(kind);
     if (type == -1 && PyErr_Occurred())
         return -1;
-    if (!ccc_is_known_device(type))
-        return ccc_refuse_device(type);
-    return type == CCC_DL_CPU;
+    return ccc_check_device(type) ? -1 : type == CCC_DL_CPU;
 }
 
 // Ask an object for its tensor and take it.
@@ -134,7 +130,6 @@ static PyMethodDef ccc_readers[] = {
 // reader(read, on_device), or reader(read, refuse, api)
 static PyObject *ccc_reader(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    (void)module;
     if (count != 3 && check_count("reader", count, 2))
         return NULL;
 #ifdef PYPY_VERSION

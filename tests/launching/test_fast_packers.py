@@ -58,7 +58,7 @@ def test_of_another_number_of_values_nothing_is_packed_on_the_fast_path(calls, n
 @pytest.mark.parametrize("number", [0, 1, 32, 33, 513])
 def test_a_packer_for_another_target_packs_the_same(calls, number):
     fast, packer = packer_of_integers(calls, number)
-    other = calls.retarget(fast, packer.target)
+    other = calls.make_packer(packer._slots, packer.retarget(ffi.NULL).target)
     del fast
     gc.collect()
     assert calls.pack(other, tuple(range(number))) == struct.pack(f"{number}i", *range(number))
@@ -79,7 +79,7 @@ def test_a_packer_launches_its_own_target(monkeypatch, number):
     stream = types.SimpleNamespace(_c_handle="c_handle")
     values = tuple(range(number))
     target = ffi.new("ccc_target *", packer.target[0])
-    for made, native in ((fast, packer.target), (compiled_packing.retarget(fast, target), target)):
+    for made, native in ((fast, packer.target), (compiled_packing.make_packer(packer._slots, target), target)):
         assert compiled_packing.launch(made, stream, "config", values) == 7
         assert started.pop() == (native, "config", "c_handle", struct.pack(f"{number}i", *values))
     assert compiled_packing.launch(fast, stream, "config", (*values, 0)) is None

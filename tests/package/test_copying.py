@@ -65,7 +65,7 @@ INTERNAL = {
     "_alias.install.CoreDistribution", "_alias.install.CoreFinder", "_alias.install.Loader",
     "_alias.install.NamespaceFinder", "_alias.modules.Alias", "_alias.modules.Core", "_alias.modules.Utilities",
     "_core.python_calls.DeviceFinder", "_core.python_calls.Devices", "_core.python_calls.ElapsedOperand",
-    "_core.python_calls.Memory", "_core.python_calls.Owner", "_core.python_calls.Pool",
+    "_core.python_calls.Memory", "_core.python_calls.Owner",
     "_core.copying.NoConstructor",
     "_code.elf.Elf", "_code.kernel.KnownKernel", "_code.kernel.Library", "_code.object_code._Wrapper",
     "_code.kernel.LoadableCode", "_code.mangling._Symbol",
@@ -100,7 +100,7 @@ INTERNAL = {
     "texture._array.ArrayBase", "texture._array.Description", "typing.IsStreamType",
 }  # fmt: skip
 if sys.implementation.name == "cpython":
-    INTERNAL |= {f"_calls.{name}" for name in ("DeviceFinder", "ElapsedOperand", "Memory", "Owner", "Pool")}
+    INTERNAL |= {f"_calls.{name}" for name in ("DeviceFinder", "ElapsedOperand", "Memory", "Owner")}
 
 
 ENUMERATIONS = [cls for cls in CLASSES.values() if issubclass(cls, enum.Enum) and len(cls)]
