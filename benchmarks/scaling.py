@@ -423,7 +423,7 @@ def graph_functions(step: Steps, count: int) -> None:
 def wait_for_keeps(count: int) -> None:
     """Wait until so much is kept for graphs, at most."""
     end = time.monotonic() + 30
-    while lib.ccc_keep_count() > count and time.monotonic() < end:
+    while lib.ccc_refs_count() > count and time.monotonic() < end:
         GraphDefinition().close()
         time.sleep(0.0001)
 

@@ -112,7 +112,7 @@ KEPT = "kept for graphs"
 
 def alive() -> dict[str, int]:
     """Return how many driver objects of each kind there are, and what is kept for graphs."""
-    return {**live_objects(), KEPT: lib.ccc_keep_count()}
+    return {**live_objects(), KEPT: lib.ccc_refs_count()}
 
 
 def leaked_since(before: dict[str, int]) -> dict[str, int]:

@@ -12,7 +12,7 @@ from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._lifetime.host_memory import ATTEND, after_wait
 from cuda_core_cffi._memory.access import explain_access
-from cuda_core_cffi._memory.dlpack import CPU, DTYPE, Exported, host_tensor, pins, release_pins
+from cuda_core_cffi._memory.dlpack import CPU, DTYPE, Exported, host_tensor, release_deleted_tensors, releases
 from cuda_core_cffi._streams.stream import LEGACY_DEFAULT_STREAM, Stream, stream_or_default
 from cuda_core_cffi.typing import IsStreamType
 
@@ -139,7 +139,7 @@ def copy_strided(copy: Any, stream: Stream, with_host: bool, blocking: bool, *vi
     ``with_host`` says whether one side is memory that only the host can access: then the views are kept until the copy
     is done. A stream that is being captured can neither do that nor wait.
     """
-    release_pins()
+    release_deleted_tensors()
     if with_host or blocking:
         capturing = ffi.new("int *")
         status = lib.ccc_view_capturing(stream._c_handle, capturing)
@@ -150,19 +150,19 @@ def copy_strided(copy: Any, stream: Stream, with_host: bool, blocking: bool, *vi
                 "the stream is being captured: a graph can neither keep memory of the host nor wait for a copy; copy "
                 "between buffers, or after the capture"
             )
-    keep = 0
+    token = 0
     if with_host and not blocking:
-        keep = lib.ccc_view_keep()
-        if not keep:
+        token = lib.ccc_view_refer()
+        if not token:
             raise last_failure()
-        pins[keep] = functools.partial(id, views)
-    status = lib.ccc_view_copy(copy, stream._c_handle, keep, blocking)
+        releases[token] = functools.partial(id, views)
+    status = lib.ccc_view_copy(copy, stream._c_handle, token, blocking)
     if status == ATTEND:  # which only what waits returns
         after_wait(status, stream)
         return
-    if status and keep:
-        del pins[keep]
-        lib.ccc_tensor_free(keep)
+    if status and token:
+        del releases[token]
+        lib.ccc_tensor_free(token)
     if status:
         buffers = [view._obj for view in views]
         raise explain_access(stream._failure(status, *buffers), stream, *views)

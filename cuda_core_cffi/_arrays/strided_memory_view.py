@@ -28,7 +28,7 @@ from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.dtypes import check_itemsize, code_of, dtype_of, element_dtype, itemsize_of
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._lifetime.references import Hold
+from cuda_core_cffi._lifetime.references import Releaser
 from cuda_core_cffi._memory import Buffer, MemoryResource
 from cuda_core_cffi._memory.dlpack import (
     ACCESSIBLE,
@@ -46,8 +46,8 @@ from cuda_core_cffi._memory.dlpack import (
     Exported,
     export_view,
     give_view,
-    lend_view,
     order,
+    share_view,
 )
 from cuda_core_cffi._streams.stream import Stream
 from cuda_core_cffi.typing import IsStreamType
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_new = calls.blank
+_new = calls.new_object
 _reader_of = readers.get
 _dlpack_reader_of = dlpack_readers.get
 
@@ -93,14 +93,14 @@ class StridedMemoryView(Uncopyable):
     (8, 2)
     """
 
-    __slots__ = ("_bounds", "_cached_layout", "_lent", "_obj", "_source", "_stream")
+    __slots__ = ("_bounds", "_cached_layout", "_obj", "_shared_capsule", "_source", "_stream")
     _NOT_COPIED_BECAUSE: ClassVar[str] = "it shows memory of another object; make another view of that"
     _source: Any  # what a reader returned; once somebody has asked what it says, that
     _obj: object
     _stream: int  # the memory is ready in the order of this stream; -1 where nothing is known
     _cached_layout: _StridedLayout
     _bounds: tuple[int, int]  # the addresses between which `view` may look
-    _lent: Any  # the capsule of a tensor that C code may borrow from the view
+    _shared_capsule: Any  # the capsule of a tensor that C code may borrow from the view
     __dlpack_c_exchange_api__: ClassVar[Any]
 
     def __init__(self, obj: object = None, stream_ptr: int | None = None) -> None:
@@ -612,7 +612,7 @@ class StridedMemoryView(Uncopyable):
         """Return what a tensor of this view has to keep: the C handle of a buffer, or what Python is to call."""
         if not isinstance(self._obj, Buffer):
             return ffi.NULL, functools.partial(id, self)
-        return self._obj._c_handle, Hold(self._obj._hold()).release if self._obj._needs_python else None
+        return self._obj._c_handle, Releaser(self._obj._retain_memory()).release if self._obj._needs_python else None
 
     def _order(self, consumer: Stream) -> None:
         """Make a stream wait for the one in whose order the memory is ready."""
@@ -632,7 +632,7 @@ class StridedMemoryView(Uncopyable):
 
     # Addresses of tensors, for DLPack's C exchange API.
     _give_tensor = give_view
-    _lend_tensor = lend_view
+    _share_tensor = share_view
 
     @staticmethod
     def _from_tensor(owner: Any) -> StridedMemoryView:

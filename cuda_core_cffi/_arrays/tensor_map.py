@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from cuda_core_cffi._arrays.strided_memory_view import StridedMemoryView
-from cuda_core_cffi._core.calls import blank
+from cuda_core_cffi._core.calls import new_object
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.dtypes import NAMES, numpy_dtype
 from cuda_core_cffi._core.errors import failure
@@ -367,7 +367,7 @@ class TensorMapDescriptor(Uncopyable):
         address, device_id = place(view, description)
         if device_id is None:
             device_id = registry.device(None).device_id
-        self = blank(cls)
+        self = new_object(cls)
         self._view, self._description, self._device_id = view, description, device_id
         self._bytes = write_map(encode_map, device_id, description, address)
         return self

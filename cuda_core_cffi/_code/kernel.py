@@ -109,7 +109,7 @@ class Kernel(Handle):
     _symbol: str | None
 
     def __repr__(self) -> str:
-        return f"<Kernel handle={self._value:#x}>"
+        return f"<Kernel handle={self._driver_handle:#x}>"
 
     @staticmethod
     def from_handle(handle: Any, mod: LoadableCode | None = None) -> Kernel:
@@ -154,12 +154,12 @@ class Kernel(Handle):
     @property
     def attributes(self) -> KernelAttributes:
         """What the kernel needs, on the current device; ``attributes[device]`` on another."""
-        return KernelAttributes._view(self, None)
+        return KernelAttributes._create(self, None)
 
     @property
     def occupancy(self) -> KernelOccupancy:
         """How many blocks of the kernel fit on the current device."""
-        return KernelOccupancy._view(self)
+        return KernelOccupancy._create(self)
 
     @property
     def num_arguments(self) -> int:
@@ -313,7 +313,7 @@ class KernelAttributes(Uncopyable):
         ValueError
             If the ordinal is negative.
         """
-        return KernelAttributes._view(self._kernel, bounded(_ordinal(device), "device", 0))
+        return KernelAttributes._create(self._kernel, bounded(_ordinal(device), "device", 0))
 
     __iter__: ClassVar[None] = None  # __getitem__ alone would make it iterable, without an end
 
@@ -345,7 +345,7 @@ class KernelAttributes(Uncopyable):
     )
 
     @classmethod
-    def _view(cls, kernel: Kernel, device: int | None) -> KernelAttributes:
+    def _create(cls, kernel: Kernel, device: int | None) -> KernelAttributes:
         self = cls.__new__(cls)
         self._kernel, self._device = kernel, device
         return self

@@ -71,7 +71,7 @@ def _wrapper(code_type: ObjectCodeFormatType, what: str) -> _Wrapper:
             )
         if not data and isinstance(code, str):
             raise ValueError(f"{FORMAT_NAMES[code_type]} must not be empty: {code!r} is")
-        return ObjectCode._make(data, code_type, name or "", _check_mapping(symbol_mapping), code)
+        return ObjectCode._create(data, code_type, name or "", _check_mapping(symbol_mapping), code)
 
     wrap.__name__ = f"from_{code_type}"
     wrap.__qualname__ = f"ObjectCode.{wrap.__name__}"
@@ -154,7 +154,7 @@ class ObjectCode:
         return _restore, (self._data, self._code, str(self._code_type), self._name, self._symbol_mapping)
 
     def __repr__(self) -> str:
-        handle = 0 if self._library is None else self._library._value
+        handle = 0 if self._library is None else self._library._driver_handle
         return f"<ObjectCode handle={handle:#x} code_type={str(self._code_type)!r}>"
 
     from_cubin = staticmethod(_wrapper(ObjectCodeFormatType.CUBIN, "machine code for one architecture"))
@@ -311,7 +311,7 @@ class ObjectCode:
             return 0
         library = self._load()
         if typed_handles.is_used:
-            lib.ccc_library_lend(library._c_handle)
+            lib.ccc_library_borrow(library._c_handle)
         return library.handle
 
     @property
@@ -320,7 +320,7 @@ class ObjectCode:
         return self._load().cdata
 
     @classmethod
-    def _make(
+    def _create(
         cls,
         data: bytes,
         code_type: ObjectCodeFormatType,
@@ -414,7 +414,7 @@ def _closed() -> RuntimeError:
 
 def _restore(data: bytes, code: bytes | str, code_type: str, name: str, symbol_mapping: dict[str, str]) -> ObjectCode:
     """Make an object from its pickle."""
-    return ObjectCode._make(data, ObjectCodeFormatType(code_type), name, symbol_mapping, code)
+    return ObjectCode._create(data, ObjectCodeFormatType(code_type), name, symbol_mapping, code)
 
 
 def _check_mapping(mapping: Any) -> dict[str, str]:

@@ -193,7 +193,7 @@ class KernelOccupancy(Uncopyable):
         return self._clusters("cuOccupancyMaxActiveClusters", "max_active_clusters", config, stream)
 
     @classmethod
-    def _view(cls, kernel: Kernel) -> KernelOccupancy:
+    def _create(cls, kernel: Kernel) -> KernelOccupancy:
         self = cls.__new__(cls)
         self._kernel = kernel
         return self

@@ -142,7 +142,7 @@ class Linker(Handle):
         self._logs = result.logs
         if result.error is not None:
             raise result.error
-        return ObjectCode._make(result.data, target, self._options.name or DEFAULT_NAME, dict(self._symbol_mapping))
+        return ObjectCode._create(result.data, target, self._options.name or DEFAULT_NAME, dict(self._symbol_mapping))
 
     def close(self) -> None:
         """Give up the library's linker, and what was linked, now. Logs stay. Closing twice is allowed."""

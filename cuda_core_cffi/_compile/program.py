@@ -176,7 +176,7 @@ class Program(Handle):
         key = program_key(compiler, self._source, self._resolved, target, spelt)
         data = cache.get(key)
         if data is not None:
-            return ObjectCode._make(data, target, self._name, {})
+            return ObjectCode._create(data, target, self._name, {})
         code = self._compile(spelt, target, expressions, logs)
         try:
             cache[key] = code
@@ -213,7 +213,7 @@ class Program(Handle):
         finally:
             close(use)
         self._pch_status = compiled.pch_status
-        return ObjectCode._make(compiled.data, target, self._name, compiled.symbols)
+        return ObjectCode._create(compiled.data, target, self._name, compiled.symbols)
 
     def _take(self) -> Owner:
         """Return a program that was not compiled yet; it stays alive even if this object is closed."""

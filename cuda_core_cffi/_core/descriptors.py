@@ -36,7 +36,7 @@ class Descriptor:
         raise RuntimeError(f"{type(self).__name__} cannot be constructed directly; use {self._MADE_BY}")
 
     @classmethod
-    def _of(cls, sealed: bytes) -> Self:
+    def _from_payload(cls, sealed: bytes) -> Self:
         """Return a descriptor for what :func:`seal` made, which may come from another process.
 
         Raises

@@ -22,7 +22,6 @@ __all__ = [
     "ElapsedOperand",
     "Memory",
     "Owner",
-    "blank",
     "close",
     "close_once",
     "exchange",
@@ -31,6 +30,7 @@ __all__ = [
     "make",
     "make_in",
     "make_packer",
+    "new_object",
     "pack",
     "prepare",
     "thread_devices",
@@ -76,10 +76,10 @@ class Owner:
     @property
     def handle(self) -> int:
         """The driver's handle as an integer, the address; 0 once closed."""
-        return self._value
+        return self._driver_handle
 
     @property
-    def _value(self) -> int:
+    def _driver_handle(self) -> int:
         """The driver's handle as an integer, whatever programs get."""
         return int(_handle(self._c_handle))
 
@@ -169,7 +169,7 @@ def make_in(owner: Owner, function: Callable[..., Any], *arguments: Any) -> bool
     return made
 
 
-def blank(cls: type[T]) -> T:
+def new_object(cls: type[T]) -> T:
     """Return an object of a class written in Python, with nothing set."""
     return object.__new__(cls)
 

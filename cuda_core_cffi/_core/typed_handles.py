@@ -4,7 +4,7 @@
 
 It is an int, unless the package stands for ``cuda.core`` and cuda-bindings is installed: programs written for
 ``cuda.core`` compare handles with objects of that package, and look their classes up. Code of this package asks objects
-for ``_value``, which is an int always.
+for ``_driver_handle``, which is an int always.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def use() -> None:
     """Show handles as objects of ``cuda.bindings.driver`` from now on."""
     global is_used
     is_used = True
-    show: Any = property(lambda owner: shown(owner._CTYPE, owner._value), doc=Owner.handle.__doc__)
+    show: Any = property(lambda owner: shown(owner._CTYPE, owner._driver_handle), doc=Owner.handle.__doc__)
     Owner.handle = show  # type: ignore[method-assign]
 
 

@@ -80,10 +80,10 @@ def find_device(cls: type[Device], device_id: Device | int | None = None) -> Dev
     count = device_count()
     if not 0 <= ordinal < count:
         raise ValueError(f"device_id must be 0 to {count - 1}, not {ordinal}")
-    self = calls.blank(cls)
+    self = calls.new_object(cls)
     self._device_id = ordinal
     self._memory_resource = self._pool = None
-    self._properties = DeviceProperties._of(ordinal)
+    self._properties = DeviceProperties._create(ordinal)
     devices[ordinal] = self
     return self
 
@@ -234,7 +234,7 @@ class Device(calls.DeviceFinder):
         previous = lib.ccc_device_replace_current(self._device_id)
         if previous == NOTHING_DONE:
             raise last_failure()
-        kept = calls.make(Context, lib.ccc_green_kept)  # a green context stays alive until it is current again
+        kept = calls.make(Context, lib.ccc_green_referenced)  # a green context stays alive until it is current again
         _blocks.displaced.append((previous, kept))
         return self
 
@@ -309,7 +309,7 @@ class Device(calls.DeviceFinder):
             if options is not None:
                 raise ValueError("options are for a new stream: give obj or options, not both")
             if isinstance(obj, Stream | StreamStandIn):
-                return Stream._again(accept_stream(obj, "Device.create_stream"))
+                return Stream._borrow_stream(accept_stream(obj, "Device.create_stream"))
             return Stream._borrow(protocol_address(obj, "Device.create_stream", stacklevel=3), obj)
         if options is not None:
             options = check_options(_streams.StreamOptions, options, "Device.create_stream")
@@ -342,7 +342,7 @@ class Device(calls.DeviceFinder):
         GraphBuilder
             The builder, with its stream.
         """
-        return registry.graph_builder._of(Stream._create(self._device_id, None), owns_stream=True)
+        return registry.graph_builder._create(Stream._create(self._device_id, None), owns_stream=True)
 
     def allocate(self, size: int, stream: IsStreamType | None = None) -> Buffer:
         r"""Allocate memory on the device, from :attr:`memory_resource`.
@@ -600,7 +600,7 @@ class Device(calls.DeviceFinder):
     @property
     def resources(self) -> DeviceResources:
         """The resources of the device, of which :meth:`create_context` can give some to a context."""
-        return _streams.DeviceResources._of(self._device_id)
+        return _streams.DeviceResources._create(self._device_id)
 
     @property
     def default_stream(self) -> Stream:

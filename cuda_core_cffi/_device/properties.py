@@ -80,7 +80,7 @@ class DeviceProperties:
         raise RuntimeError("DeviceProperties cannot be constructed directly; use Device.properties")
 
     @classmethod
-    def _of(cls, device_id: int) -> DeviceProperties:
+    def _create(cls, device_id: int) -> DeviceProperties:
         self = cls.__new__(cls)
         self.__dict__["_device_id"] = device_id
         return self

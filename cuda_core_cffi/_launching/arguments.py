@@ -398,7 +398,7 @@ def object_slot(value: Any, parameter: Parameter) -> Slot:
     """Pack the address of a buffer, or the handle of a texture or a surface."""
 
     def pack(item: Bindless | Buffer) -> bytes:
-        address = item._value
+        address = item._driver_handle
         if item.is_closed:
             name = "Buffer" if isinstance(item, Buffer) else type(item).__name__
             raise RuntimeError(parameter.wrong(item, f"the {name} is closed"))

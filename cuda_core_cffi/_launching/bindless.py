@@ -12,7 +12,7 @@ from typing import Any, Self
 from cuda_core_cffi._core.calls import close, make
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._core.handle import Handle
-from cuda_core_cffi._lifetime.references import Hold, Operand
+from cuda_core_cffi._lifetime.references import Operand, Releaser
 from cuda_core_cffi._memory import Buffer
 
 _close = close
@@ -21,9 +21,9 @@ _close = close
 class Bindless(Handle):
     """A texture or a surface: kernels get its handle, a number of 64 bits."""
 
-    __slots__ = ("_hold", "_kept", "_memory")
+    __slots__ = ("_kept", "_memory", "_releaser")
 
-    _hold: Hold  # if Python gives the memory back: releases it when this object is collected
+    _releaser: Releaser  # if Python gives the memory back: releases it when this object is collected
     _kept: list[Callable[[], None]] | None  # what releases it, once
     _memory: Buffer  # whose memory that is
 
@@ -31,7 +31,7 @@ class Bindless(Handle):
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} handle={self._value:#x}>"
+        return f"<{type(self).__name__} handle={self._driver_handle:#x}>"
 
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
@@ -48,12 +48,12 @@ class Bindless(Handle):
             release_all(self._kept)
 
     @classmethod
-    def _make(cls, device: int, resource: Handle, what: Any, how: Any) -> Self:
+    def _create_object(cls, device: int, resource: Handle, what: Any, how: Any) -> Self:
         """Return an object that shows a resource, which it keeps; ``what`` and ``how`` describe it to the driver."""
-        kept = hold = None
+        kept = releaser = None
         if isinstance(resource, Buffer) and resource._needs_python:
-            kept = [resource._hold()]
-            hold = Hold(partial(release_all, kept))
+            kept = [resource._retain_memory()]
+            releaser = Releaser(partial(release_all, kept))
         self = make(cls, lib.ccc_texture_create, device, resource._c_handle, kept is None, what, how)
         if self is None:
             status = lib.ccc_last_status()
@@ -62,8 +62,8 @@ class Bindless(Handle):
                 raise ValueError(f"the array is on device {found}, not on device {device}")
             raise resource._failure(status)
         self._kept = kept
-        if hold is not None and isinstance(resource, Buffer):
-            self._hold, self._memory = hold, resource
+        if releaser is not None and isinstance(resource, Buffer):
+            self._releaser, self._memory = releaser, resource
         return self
 
     @property
@@ -75,7 +75,7 @@ class Bindless(Handle):
         """Return the object as an operand of a graph's node, which keeps it."""
         if self.is_closed:
             raise self._failure(lib.CCC_CLOSED)
-        return Operand(0, (self._c_handle,), (Hold(self._memory._hold()),) if self._kept else ())
+        return Operand(0, (self._c_handle,), (Releaser(self._memory._retain_memory()),) if self._kept else ())
 
 
 def release_all(kept: list[Callable[[], Any]]) -> None:

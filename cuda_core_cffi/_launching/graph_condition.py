@@ -36,7 +36,7 @@ class GraphCondition(Uncopyable):
         return hash((GraphCondition, self._handle))
 
     @classmethod
-    def _of(cls, handle: int, root: object) -> GraphCondition:
+    def _from_handle(cls, handle: int, root: object) -> GraphCondition:
         self = cls()
         self._handle, self._root = handle, root
         return self

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What graphs, and functions that streams call, keep: driver objects and Python objects, until nothing needs them.
 
-The C side (``include/streams/ccc_keep.h``) counts and queues; it holds Python objects by a token. Queued objects are
+The C side (``include/streams/ccc_refs.h``) counts and queues; it holds Python objects by a token. Queued objects are
 released when the package creates, changes or closes graphs, or has a stream call a function, when a program
 synchronises, and otherwise by the release thread.
 """
@@ -23,7 +23,7 @@ from cuda_core_cffi._lifetime.table import new_table
 AT_ONCE = 64  # tokens that C hands over in one call
 NOTHING = ffi.NULL
 
-_keep_new = lib.ccc_keep_new
+_new_references = lib.ccc_refs_new
 _releases_pending = lib.ccc_releases_pending
 _flush = lib.ccc_flush_releases
 _numbers = itertools.count(1)
@@ -46,7 +46,7 @@ class Operand(NamedTuple):
             raise ValueError(f"{name} has {self.size} bytes, fewer than the {size} of the node")
 
 
-class Hold:
+class Releaser:
     """Call a function once: when it is released, or when the last reference to this goes."""
 
     __slots__ = ("_release",)
@@ -76,8 +76,8 @@ def new_token(value: Any) -> int:
     return token
 
 
-def make_keep(operands: Iterable[Iterable[Operand]], token: int = 0) -> Any:
-    """Return a ``ccc_keep *`` for groups of operands, which a function of C takes over; NULL if there are none.
+def make_references(operands: Iterable[Iterable[Operand]], token: int = 0) -> Any:
+    """Return a ``ccc_refs *`` for groups of operands, which a function of C takes over; NULL if there are none.
 
     With a token, that of a Python object, this is kept instead of the Python objects of the operands.
     """
@@ -92,17 +92,17 @@ def make_keep(operands: Iterable[Iterable[Operand]], token: int = 0) -> Any:
     if not c_handles and not token:
         return NOTHING
     flush_after_sync()
-    keep = _keep_new(c_handles, len(c_handles), token)
+    keep = _new_references(c_handles, len(c_handles), token)
     if not keep:
         kept.pop(token, None)
         raise last_failure()
     return keep
 
 
-def keep_with_memory(buffer: Handle, value: Any) -> None:
+def refer_with_memory(buffer: Handle, value: Any) -> None:
     """Keep a Python object until the memory of a buffer went back, if somebody besides the buffer keeps the memory."""
     token = new_token(value)
-    if lib.ccc_buffer_keep(buffer._c_handle, token):
+    if lib.ccc_buffer_refer(buffer._c_handle, token):
         flush_after_sync()
     else:
         kept.pop(token, None)

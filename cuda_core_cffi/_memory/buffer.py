@@ -14,13 +14,13 @@ from cuda_core_cffi._core.descriptors import PAYLOAD_BYTES, seal
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import InUse
 from cuda_core_cffi._core.integers import address_of
-from cuda_core_cffi._lifetime.references import keep_with_memory
+from cuda_core_cffi._lifetime.references import refer_with_memory
 from cuda_core_cffi._memory.access import copy_failure, explain_access
-from cuda_core_cffi._memory.dlpack import release_pins
+from cuda_core_cffi._memory.dlpack import release_deleted_tensors
 from cuda_core_cffi._memory.exporter import Exporter
 from cuda_core_cffi._memory.host_copy import copy_host
 from cuda_core_cffi._memory.ipc import IPCBufferDescriptor, IPCPool
-from cuda_core_cffi._memory.lease import Lease
+from cuda_core_cffi._memory.memory_owner import MemoryOwner
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._memory.stream_values import check_place, check_value, check_width, fill_pattern, wait_flags
 from cuda_core_cffi._streams.stream import Stream, accept_stream, stream_or_default
@@ -169,7 +169,7 @@ class Buffer(Exporter):
     def _keep_stream(self, stream: Stream) -> None:
         """Keep the owner of a foreign stream as long as the memory, which others may keep longer than this object."""
         self._keep = stream
-        keep_with_memory(self, stream)
+        refer_with_memory(self, stream)
 
     @overload
     def copy_to(
@@ -583,7 +583,7 @@ class BufferSlice(Buffer):
     def _keep_stream(self, stream: Stream) -> None:
         """Keep the owner of a foreign stream as long as the memory of the whole."""
         self._whole._keep = stream
-        keep_with_memory(self, stream)
+        refer_with_memory(self, stream)
 
     def get_ipc_descriptor(self) -> IPCBufferDescriptor:
         """Refuse: only whole allocations can be shared."""
@@ -596,36 +596,36 @@ Buffer._SLICE = BufferSlice
 class ForeignBuffer(Buffer):
     """Memory that Python gives back: through a resource's ``deallocate``, or by dropping its owner."""
 
-    __slots__ = ("_lease",)
+    __slots__ = ("_memory_owner",)
 
     _NAME: ClassVar[str] = "Buffer"
-    _lease: Lease
+    _memory_owner: MemoryOwner
 
     def __del__(self, _close_once: Any = _close_once, _release_object: Any = _release_object) -> None:
         try:
-            lease = self._lease
+            memory_owner = self._memory_owner
         except AttributeError:
             return
         try:
             if _close_once(self):
-                lease.release_in_cleanup()
+                memory_owner.release_in_cleanup()
         finally:
             if _release_object is not None:
                 _release_object(self)
 
     def close(self, stream: IsStreamType | None = None) -> None:
         """Give the memory back. Closing twice is allowed."""
-        release_pins()
+        release_deleted_tensors()
         if stream is not None and not self.is_closed:
             self.set_deallocation_stream(stream)
         if _close_once(self):  # not closed before, perhaps by another thread
-            self._lease.release()
+            self._memory_owner.release()
 
     def set_deallocation_stream(self, stream: IsStreamType) -> None:
         """Change the stream that the resource's ``deallocate`` gets."""
         queue = accept_stream(stream, "Buffer.set_deallocation_stream")
         Buffer.set_deallocation_stream(self, queue)
-        self._lease.stream = queue
+        self._memory_owner.stream = queue
 
     def fill(self, value: int | Any, width: int | None = None, *, stream: IsStreamType) -> None:
         """Fill the memory with a repeated value. See :meth:`Buffer.fill`."""
@@ -633,30 +633,30 @@ class ForeignBuffer(Buffer):
             raise ValueError("Buffer.fill needs memory that a device can use, not ordinary memory of the host")
         Buffer.fill(self, value, width, stream=stream)
 
-    def _hold(self) -> Callable[[], None]:
-        self._lease.retain()
-        return self._lease.release_in_cleanup
+    def _retain_memory(self) -> Callable[[], None]:
+        self._memory_owner.retain()
+        return self._memory_owner.release_in_cleanup
 
     def _part(self, start: int, size: int) -> Buffer:
-        self._lease.retain()
+        self._memory_owner.retain()
         part = make(type(self), lib.ccc_buffer_slice, self._c_handle, start, size)
         if part is None:
             status = lib.ccc_last_status()
-            self._lease.release_in_cleanup()
+            self._memory_owner.release_in_cleanup()
             raise self._failure(status)
         part._size = size
         part._mr = self._mr
-        part._lease = self._lease
+        part._memory_owner = self._memory_owner
         return part
 
     @property
     def _python_owned(self) -> bool:
-        return self._mr is not None or self._lease.owner is not None
+        return self._mr is not None or self._memory_owner.owner is not None
 
     @property
     def owner(self) -> object | None:
         """The object that the memory belongs to, if any."""
-        return None if self.is_closed else self._lease.owner
+        return None if self.is_closed else self._memory_owner.owner
 
 
 ForeignBufferType = TypeVar("ForeignBufferType", bound=ForeignBuffer)
@@ -675,7 +675,7 @@ def wrap_memory(
         raise ValueError("give mr or owner, not both: memory goes back to a resource, or belongs to an object")
     if mr is not None and not isinstance(mr, MemoryResource):
         raise TypeError(f"mr must be a MemoryResource, not {type(mr).__name__}")
-    release_pins()
+    release_deleted_tensors()
     queue = None if stream is None else accept_stream(stream, "from_handle")
     address = 0 if ptr is None else address_of(ptr)
     size = whole_size(size)
@@ -684,12 +684,12 @@ def wrap_memory(
     self = cls._made_by(lib.ccc_buffer_borrow, address, size)
     self._size = size
     self._mr = mr
-    self._lease = Lease(self._c_handle, size, mr, owner)
+    self._memory_owner = MemoryOwner(self._c_handle, size, mr, owner)
     if queue is not None:
         try:
             self.set_deallocation_stream(queue)
         except BaseException:
-            self._lease._mr = None  # the memory stays the caller's
+            self._memory_owner._mr = None  # the memory stays the caller's
             raise
     return self
 

@@ -14,7 +14,7 @@ from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi._lifetime import pending_calls
-from cuda_core_cffi._lifetime.references import Hold
+from cuda_core_cffi._lifetime.references import Releaser
 from cuda_core_cffi._lifetime.table import new_table
 from cuda_core_cffi._streams.stream import LEGACY_DEFAULT_STREAM, Stream
 
@@ -39,7 +39,7 @@ ADDRESS, SHAPE, STRIDES, DEVICE, ACCESSIBLE, READ_ONLY, DEVICE_TYPE, DTYPE, OWNE
 SIGNED_BYTE = 0 | 8 << 8 | 1 << 16
 
 # What Python keeps alive for tensors that are out, and for copies under way: see ccc_tensor.h.
-pins: MutableMapping[int, Callable[[], object]] = new_table()
+releases: MutableMapping[int, Callable[[], object]] = new_table()
 
 COPIED: int = lib.CCC_TENSOR_COPIED
 ON_HOST: int = lib.CCC_TENSOR_ON_HOST
@@ -78,8 +78,8 @@ def export_buffer(
     copy: bool | None,
 ) -> Any:
     """Return the capsule for ``buffer``, or raise BufferError; the other parameters are the standard's."""
-    if pins:
-        release_pins()
+    if releases:
+        release_deleted_tensors()
     if buffer.is_closed:
         raise BufferError("this Buffer is closed")
     device = buffer._device_type()
@@ -102,8 +102,8 @@ def export_view(
     copy: bool | None,
 ) -> Any:
     """Return the capsule for a view, or raise BufferError; the other parameters are the standard's."""
-    if pins:
-        release_pins()
+    if releases:
+        release_deleted_tensors()
     info = view._info
     tensor = info[OWNER]
     exported = view._exported() if type(tensor) is tuple else None
@@ -141,38 +141,38 @@ def read_request(
 
 def give_view(view: Any) -> Any:
     """Return a capsule with a versioned tensor for a view, in the order of the legacy default stream."""
-    release_pins()
+    release_deleted_tensors()
     exported = view._exported()
     if exported.device[0] in ON_DEVICE:
         view._order(LEGACY_DEFAULT_STREAM)
     return show_view(view, exported, True)
 
 
-def lend_view(view: Any) -> Any:
+def share_view(view: Any) -> Any:
     """Return a capsule, which the view keeps, with a versioned tensor in the order of the legacy default stream.
 
     The tensor keeps the memory, so what it shows is good as long as the view exists.
     """
-    release_pins()
+    release_deleted_tensors()
     info = view._info
     if view._is_closed:
         raise BufferError("this view's Buffer is closed")
     if info[DEVICE_TYPE] in ON_DEVICE:
         view._order(LEGACY_DEFAULT_STREAM)
     try:
-        return view._lent
+        return view._shared_capsule
     except AttributeError:
         pass
     if type(info[OWNER]) is tuple:
         capsule = show_view(view, view._exported(), True, lent=True)
     else:
         capsule = _share(info[OWNER], True)
-    with _lending:  # another thread may have been here
+    with _sharing:  # another thread may have been here
         try:
-            _ = view._lent
+            _ = view._shared_capsule
         except AttributeError:
-            view._lent = capsule
-    return view._lent
+            view._shared_capsule = capsule
+    return view._shared_capsule
 
 
 def show_view(view: Any, exported: Exported, versioned: bool, lent: bool = False) -> Any:
@@ -204,7 +204,7 @@ def wants_host_copy(device: tuple[int, int], wanted: tuple[int, int], copy: bool
 
 def show(buffer: Any, device: tuple[int, int], versioned: bool, copied: bool) -> Any:
     """Return a capsule that shows ``buffer`` and keeps its memory."""
-    release = Hold(buffer._hold()).release if buffer._needs_python else None
+    release = Releaser(buffer._retain_memory()).release if buffer._needs_python else None
     how = device[0] | device[1] << 16
     if versioned:
         how |= VERSIONED
@@ -223,7 +223,7 @@ def pinned(capsule: Any, release: Callable[[], object] | None) -> Any:
     if capsule is None:
         raise last_failure()
     if release is not None:
-        pins[_read_capsule(capsule)[0]] = release
+        releases[_read_capsule(capsule)[0]] = release
     return capsule
 
 
@@ -303,14 +303,14 @@ def host_tensor(exported: Exported, versioned: bool) -> tuple[Any, int]:
     return capsule, int(array.data)
 
 
-def release_pins() -> None:
+def release_deleted_tensors() -> None:
     """Let go of what was kept for tensors that their consumers have deleted."""
     while tensor := lib.ccc_tensor_finished():
-        release = pins.pop(tensor, None)
+        release = releases.pop(tensor, None)
         lib.ccc_tensor_free(tensor)  # not before: a new tensor could get this address
         if release is not None:
             release()
 
 
-pending_calls.tasks.append(release_pins)
-_lending = new_lock()
+pending_calls.tasks.append(release_deleted_tensors)
+_sharing = new_lock()

@@ -13,7 +13,7 @@ from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.errors import check_cleanup
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle, Use
-from cuda_core_cffi._lifetime.references import Hold
+from cuda_core_cffi._lifetime.references import Releaser
 from cuda_core_cffi._memory.dlpack import export_buffer
 from cuda_core_cffi._memory.resource import MemoryResource, dlpack_device
 
@@ -31,11 +31,11 @@ def export_failed(status: int, buffer: Any, **request: object) -> NoReturn:
 class Exporter(calls.Memory, Handle):
     """Memory of which others are told where it is: the part of :class:`Buffer` that changes nothing."""
 
-    __slots__ = ("_lent", "_location")
+    __slots__ = ("_location", "_retained")
 
     _mr: MemoryResource | None
     _size: int
-    _lent: dict[int, Hold]  # uses of the memory that end with this object, by the C handle
+    _retained: dict[int, Releaser]  # uses of the memory that end with this object, by the C handle
     _location: tuple[int, bool, bool, bool]
 
     def __buffer__(self, flags: int, /) -> memoryview:
@@ -105,7 +105,7 @@ class Exporter(calls.Memory, Handle):
         """
         if self.is_closed or not self.is_device_accessible:
             raise AttributeError("this buffer is closed or not accessible to devices: no __cuda_array_interface__")
-        interface = self._array_interface(self._lend())
+        interface = self._array_interface(self._share())
         stream = lib.ccc_buffer_stream(self._c_handle)
         if stream:
             interface["stream"] = stream
@@ -120,7 +120,7 @@ class Exporter(calls.Memory, Handle):
         """
         if self.is_closed or not self.is_host_accessible:
             raise AttributeError("this buffer is closed or not accessible to the host: no __array_interface__")
-        return self._array_interface(self._lend())
+        return self._array_interface(self._share())
 
     @property
     def __array_struct__(self) -> CapsuleType:
@@ -162,21 +162,21 @@ class Exporter(calls.Memory, Handle):
         )
         return self._location
 
-    def _hold(self) -> Callable[[], None]:
+    def _retain_memory(self) -> Callable[[], None]:
         """Keep the memory, whether or not the buffer is closed, until the function returned is called."""
         use = calls.make(Use, lib.ccc_view, self._c_handle)
         if use is None:
             raise self._failure(lib.ccc_last_status())
         return functools.partial(end_use, use, self._stream_owner)
 
-    def _lend(self) -> int:
+    def _share(self) -> int:
         """Keep the memory, whether or not the buffer is closed, as long as this object exists; return its address."""
         try:
-            lent = self._lent
+            retained = self._retained
         except AttributeError:
-            lent = self._lent = {}
-        if self.c_handle not in lent:  # a buffer that has grown has another C handle
-            lent[self.c_handle] = Hold(self._hold())
+            retained = self._retained = {}
+        if self.c_handle not in retained:  # a buffer that has grown has another C handle
+            retained[self.c_handle] = Releaser(self._retain_memory())
         return int(_identity(self._c_handle))  # the handle is 0 once another thread has closed the buffer
 
     @property
@@ -191,7 +191,7 @@ class Exporter(calls.Memory, Handle):
 
     @property
     def _needs_python(self) -> bool:
-        """Whether what keeps the memory must also keep something in Python, by :meth:`_hold`."""
+        """Whether what keeps the memory must also keep something in Python, by :meth:`_retain_memory`."""
         return self._python_owned or self._stream_owner is not None
 
     @property
@@ -233,7 +233,7 @@ class Exporter(calls.Memory, Handle):
         return self._mr
 
 
-class HostBytes(Hold):
+class HostBytes(Releaser):
     """Keep the host-accessible memory of a buffer, for the array of NumPy that shows it.
 
     Parameters
@@ -243,8 +243,8 @@ class HostBytes(Hold):
     """
 
     def __init__(self, buffer: Exporter) -> None:
-        super().__init__(buffer._hold())
-        self.__array_interface__ = buffer._array_interface(int(_identity(buffer._c_handle)))  # as in Exporter._lend
+        super().__init__(buffer._retain_memory())
+        self.__array_interface__ = buffer._array_interface(int(_identity(buffer._c_handle)))  # as in Exporter._share
 
 
 def show_bytes(buffer: Exporter, flags: int = 0, /) -> memoryview:
@@ -255,9 +255,9 @@ def show_bytes(buffer: Exporter, flags: int = 0, /) -> memoryview:
         raise BufferError(
             "the buffer protocol needs memory that the host can access; copy the buffer to pinned memory first"
         )
-    address = _identity(buffer._c_handle)  # as in Exporter._lend
-    hold = Hold(buffer._hold())
-    memory = ffi.gc(ffi.cast("char *", address), lambda _: hold.release())
+    address = _identity(buffer._c_handle)  # as in Exporter._share
+    releaser = Releaser(buffer._retain_memory())
+    memory = ffi.gc(ffi.cast("char *", address), lambda _: releaser.release())
     return memoryview(ffi.buffer(memory, buffer._size))
 
 

@@ -37,7 +37,7 @@ class GraphMemoryResourceAttributes(Uncopyable):
         return shown(self)
 
     @classmethod
-    def _of(cls, device_id: int) -> GraphMemoryResourceAttributes:
+    def _create(cls, device_id: int) -> GraphMemoryResourceAttributes:
         self = cls.__new__(cls)
         self._device_id = device_id
         return self
@@ -176,7 +176,7 @@ class GraphMemoryResource(MemoryResource):
     @property
     def attributes(self) -> GraphMemoryResourceAttributes:
         """How much memory graphs use, and how much is held for them."""
-        return GraphMemoryResourceAttributes._of(self._device_id)
+        return GraphMemoryResourceAttributes._create(self._device_id)
 
 
 _resources: dict[int, GraphMemoryResource] = {}

@@ -57,7 +57,7 @@ class GraphicsResource(Handle):
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
-        return f"<GraphicsResource handle={self._value:#x}{' mapped' if self.is_mapped else ''}>"
+        return f"<GraphicsResource handle={self._driver_handle:#x}{' mapped' if self.is_mapped else ''}>"
 
     def __enter__(self) -> GraphicsResource | Buffer:  # type: ignore[override]
         """Return the resource; or map it in the stream that it was made with, and return the buffer."""

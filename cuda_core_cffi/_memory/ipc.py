@@ -109,7 +109,7 @@ class IPCBufferDescriptor(Descriptor):
 
     @classmethod
     def _init(cls, sealed: bytes, size: int, pool: UUID | None = None) -> IPCBufferDescriptor:
-        self = cls._of(sealed)
+        self = cls._from_payload(sealed)
         if type(size) is not int:
             raise TypeError(f"size must be an int, not {type(size).__name__}")
         if pool is not None and not is_uuid(pool):

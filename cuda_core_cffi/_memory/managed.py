@@ -104,10 +104,10 @@ class ManagedMemoryResource(MemPool[ManagedBuffer]):
 
     def __repr__(self) -> str:
         if self._preferred is None:
-            return f"<ManagedMemoryResource handle={self._value:#x}>"
+            return f"<ManagedMemoryResource handle={self._driver_handle:#x}>"
         kind, number = self._preferred
         where = kind.value if number is None else f"{kind.value}:{number}"
-        return f"<ManagedMemoryResource preferred={where} handle={self._value:#x}>"
+        return f"<ManagedMemoryResource preferred={where} handle={self._driver_handle:#x}>"
 
     @property
     def preferred_location(self) -> tuple[ManagedMemoryLocationType, int | None] | None:

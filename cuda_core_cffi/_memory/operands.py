@@ -8,7 +8,7 @@ from typing import Any
 
 from cuda_core_cffi._core.ffi import lib
 from cuda_core_cffi._core.integers import address_of
-from cuda_core_cffi._lifetime.references import Hold, Operand
+from cuda_core_cffi._lifetime.references import Operand, Releaser
 from cuda_core_cffi._memory.buffer import Buffer
 
 _handle = lib.ccc_handle_value
@@ -40,5 +40,5 @@ def buffer_operand(buffer: Buffer, name: str) -> Operand:
     c_handle = buffer._c_handle
     if not _is_open(c_handle):
         raise RuntimeError(f"{name}: this {buffer._NAME or type(buffer).__name__} is closed")
-    objects = (Hold(buffer._hold()),) if buffer._needs_python else ()
+    objects = (Releaser(buffer._retain_memory()),) if buffer._needs_python else ()
     return Operand(_handle(c_handle), (c_handle,), objects, buffer._size)

@@ -126,7 +126,7 @@ class PinnedMemoryResource(IPCPool, MemPool[Buffer]):
 
     def __repr__(self) -> str:
         where = "" if self._numa_id == NO_NODE else f" numa={self._numa_id}"
-        return f"<PinnedMemoryResource{where} handle={self._value:#x}>"
+        return f"<PinnedMemoryResource{where} handle={self._driver_handle:#x}>"
 
     def _sent_as(self) -> tuple[object, ...]:
         return (self.allocation_handle,)

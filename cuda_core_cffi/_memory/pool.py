@@ -64,7 +64,7 @@ class MemPoolAttributes(Uncopyable):
         return shown(self)
 
     @classmethod
-    def _of(cls, pool: MemPool[Any]) -> MemPoolAttributes:
+    def _create(cls, pool: MemPool[Any]) -> MemPoolAttributes:
         if pool.is_closed:
             raise pool._failure(lib.CCC_CLOSED)
         self = cls.__new__(cls)
@@ -217,12 +217,12 @@ class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
     @property
     def attributes(self) -> MemPoolAttributes:
         """What the driver tells about the pool."""
-        return MemPoolAttributes._of(self)
+        return MemPoolAttributes._create(self)
 
     @property
     def cdata(self) -> CData:
         """The driver's pool as a typed CFFI object."""
-        cdata: CData = ffi.cast("CUmemoryPool", self._value)
+        cdata: CData = ffi.cast("CUmemoryPool", self._driver_handle)
         return cdata
 
     @property
@@ -340,7 +340,7 @@ class DeviceMemoryResource(IPCPool, MemPool[Buffer]):
         return self._device_id, self.allocation_handle
 
     def __repr__(self) -> str:
-        return f"<DeviceMemoryResource device={self._device_id} handle={self._value:#x}>"
+        return f"<DeviceMemoryResource device={self._device_id} handle={self._driver_handle:#x}>"
 
     @property
     def peer_accessible_by(self) -> PeerAccessibleBySetProxy:

@@ -39,7 +39,7 @@ def check_place(memory: Any, offset: int, bits: int, what: str, *, writes: bool)
         raise memory._failure(lib.CCC_CLOSED)
     if start < 0 or start + bits // 8 > memory._size:
         raise ValueError(f"{what}: {bits // 8} bytes at offset {start} are not in a buffer of {memory._size} bytes")
-    check_address(memory._value + start, bits, what)
+    check_address(memory._driver_handle + start, bits, what)
     if memory._mr is None and not memory.is_device_accessible:
         raise ValueError(f"{what} needs memory that a device can use, not ordinary memory of the host")
     if memory.is_managed:

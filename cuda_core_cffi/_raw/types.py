@@ -139,7 +139,7 @@ class Record:
         size = ffi.sizeof(copied[0])
         moved = address(copied) - start
         kept = {place + moved: value for place, value in self._kept.items() if start <= place < start + size}
-        return self._view(copied, (self._owner, owner), kept)
+        return self._borrow(copied, (self._owner, owner), kept)
 
     def __deepcopy__(self: SomeRecord, memo: dict[int, Any]) -> SomeRecord:
         """Copy a structure in which no pointer keeps what it points to; refuse others."""
@@ -157,7 +157,7 @@ class Record:
         return address(self._cdata)
 
     @classmethod
-    def _view(cls: type[SomeRecord], cdata: Any, owner: object, kept: dict[int, Any] | None = None) -> SomeRecord:
+    def _borrow(cls: type[SomeRecord], cdata: Any, owner: object, kept: dict[int, Any] | None = None) -> SomeRecord:
         """Return an object for C memory that ``owner`` keeps alive."""
         view = cls.__new__(cls)
         view._cdata = cdata
@@ -369,7 +369,7 @@ class RecordField(Field[SomeRecord, Record]):
 
     def read(self, instance: Record) -> SomeRecord:
         """Return a view."""
-        return self.cls._view(ffi.addressof(instance._cdata[0], self.name), instance, instance._kept)
+        return self.cls._borrow(ffi.addressof(instance._cdata[0], self.name), instance, instance._kept)
 
     def write(self, instance: Record, value: Record) -> None:
         """Copy a structure."""
@@ -388,7 +388,7 @@ class RecordListField(Field[list[SomeRecord], Sequence[Record]]):
     def read(self, instance: Record) -> list[SomeRecord]:
         """Return a view of each."""
         array = getattr(instance._cdata, self.name)
-        return [self.cls._view(array + index, instance, instance._kept) for index in range(len(array))]
+        return [self.cls._borrow(array + index, instance, instance._kept) for index in range(len(array))]
 
     def write(self, instance: Record, value: Sequence[Record]) -> None:
         """Copy at most as many structures as the array has."""
@@ -472,7 +472,7 @@ def stamped(cls: type[SomeRecord], value: Any, where: str) -> SomeRecord:
         cdata = ffi.new(ctype)
         if version:
             cdata.version = version
-        return cls._view(cdata, None)
+        return cls._borrow(cdata, None)
     if not isinstance(value, cls):
         raise TypeError(f"{where}: expected {cls.__name__}, not {type(value).__name__}")
     if cls._version and not value._cdata.version:
@@ -529,7 +529,7 @@ def elements(cls: Any, pointer: Any, count: int, owner: object) -> list[Any]:
     if cls is None:
         return list(pointer[0:count])
     if issubclass(cls, Record):
-        return [cls._view(pointer + index, owner) for index in range(count)]
+        return [cls._borrow(pointer + index, owner) for index in range(count)]
     if issubclass(cls, IntEnum):
         return [member(cls, value) for value in pointer[0:count]]
     return [cls(value if isinstance(value, int) else address(value)) for value in pointer[0:count]]

@@ -8,7 +8,7 @@ function. That calls the function: one of C without the GIL; for one of Python i
 token. No driver function may be called in that thread, so the objects that Python collects there are destroyed later,
 in another thread.
 
-A graph calls its functions as often as it runs, and has a keep for each. A stream calls a function once, through
+A graph calls its functions as often as it runs, and has references for each. A stream calls a function once, through
 ``ccc_host_call_once``, which queues the keep. In neither case is anything released in the driver's thread: what is
 queued there goes when the package next looks, or by the release thread (see
 ``cuda_core_cffi/_lifetime/references.py``).

@@ -35,7 +35,7 @@ class Context(Handle):
     _MADE_BY = "Device.context, Stream.context or Device.create_context"
 
     def __repr__(self) -> str:
-        return f"<Context handle={self._value:#x} device={self._device_id}>"
+        return f"<Context handle={self._driver_handle:#x} device={self._device_id}>"
 
     def close(self) -> None:
         """Give the context up. A green one is destroyed when what was made in it is closed, too.
@@ -107,7 +107,7 @@ class Context(Handle):
         """
         if self.is_closed:
             raise self._failure(lib.CCC_CLOSED)
-        return _streams.DeviceResources._of(self._device_id, self)
+        return _streams.DeviceResources._create(self._device_id, self)
 
     @property
     def _device_id(self) -> int:

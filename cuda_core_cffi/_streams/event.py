@@ -81,7 +81,7 @@ class Event(Handle, calls.ElapsedOperand):
     _MADE_BY = "Stream.record or Device.create_event"
 
     def __repr__(self) -> str:
-        return f"<Event handle={self._value:#x}>"
+        return f"<Event handle={self._driver_handle:#x}>"
 
     @native(elapsed_failed)
     def __sub__(self, other: object) -> float:
@@ -265,7 +265,7 @@ class IPCEventDescriptor(Descriptor):
     def _init(cls, sealed: bytes, is_blocking_sync: bool, device_id: int) -> IPCEventDescriptor:
         if type(is_blocking_sync) is not bool or type(device_id) is not int:
             raise TypeError(f"not the parts of a descriptor of an event: {is_blocking_sync!r}, {device_id!r}")
-        self = cls._of(sealed)
+        self = cls._from_payload(sealed)
         self._is_blocking_sync = is_blocking_sync
         self._device_id = device_id
         return self

@@ -193,7 +193,7 @@ class SMResource(NoConstructor):
         return int(self._native.sm.flags)
 
     @classmethod
-    def _of(cls, native: Any, device_id: int, like: SMResource | None = None, is_dry: bool = False) -> Self:
+    def _create(cls, native: Any, device_id: int, like: SMResource | None = None, is_dry: bool = False) -> Self:
         self = object.__new__(cls)
         self._native = native
         self._device_id = device_id
@@ -206,8 +206,8 @@ class SMResource(NoConstructor):
         """Return objects for the parts that the driver wrote, each with a structure of its own."""
         copies = [ffi.new("ccc_resource *", natives[i]) for i in range(count)]
         return (
-            [SMResource._of(native, self._device_id, self, is_dry) for native in copies],
-            SMResource._of(rest, self._device_id, self, is_dry),
+            [SMResource._create(native, self._device_id, self, is_dry) for native in copies],
+            SMResource._create(rest, self._device_id, self, is_dry),
         )
 
     def _split_by_count(self, groups: list[Group], is_dry: bool) -> tuple[list[SMResource], SMResource]:
@@ -310,7 +310,7 @@ class WorkqueueResource(NoConstructor):
         return int(self._native.workqueue.device)
 
     @classmethod
-    def _of(cls, native: Any) -> Self:
+    def _create(cls, native: Any) -> Self:
         self = object.__new__(cls)
         self._native = native
         return self
@@ -344,7 +344,7 @@ class DeviceResources(NoConstructor):
         UnavailableError
             If the driver is older than CUDA 12.4.
         """
-        return SMResource._of(self._query(_SM), self._device_id)
+        return SMResource._create(self._query(_SM), self._device_id)
 
     @property
     def workqueue(self) -> WorkqueueResource:
@@ -366,10 +366,10 @@ class DeviceResources(NoConstructor):
                 f"workqueues as resources need a driver for CUDA {cuda_version(_FIRST_WITH_GROUPS)}; the installed one "
                 f"is for {cuda_version(installed)}: update the NVIDIA driver"
             )
-        return WorkqueueResource._of(self._query(_WORKQUEUE_CONFIG))
+        return WorkqueueResource._create(self._query(_WORKQUEUE_CONFIG))
 
     @classmethod
-    def _of(cls, device_id: int, context: Context | None = None) -> Self:
+    def _create(cls, device_id: int, context: Context | None = None) -> Self:
         self = object.__new__(cls)
         self._context, self._device_id = context, device_id
         return self

@@ -104,7 +104,7 @@ class Stream(Handle):
         """Return the version of the protocol, 0, and the address of the stream."""
         if self.is_closed:  # the address would be 0, which is a default stream
             raise self._failure(lib.CCC_CLOSED)
-        return (PROTOCOL_VERSION, self._value)
+        return (PROTOCOL_VERSION, self._driver_handle)
 
     def __copy__(self) -> Stream:
         """Return a default stream itself; refuse to copy others."""
@@ -128,10 +128,10 @@ class Stream(Handle):
         if self.is_closed:
             return "<Stream handle=0x0 closed>"
         try:
-            context = f"{self.context._value:#x}"
+            context = f"{self.context._driver_handle:#x}"
         except Exception as error:  # a default stream in a thread with no context: a repr must not raise
             context = f"unknown ({type(error).__name__})"
-        return f"<Stream handle={self._value:#x} context={context}>"
+        return f"<Stream handle={self._driver_handle:#x} context={context}>"
 
     @native(after_wait)
     def sync(self) -> None:
@@ -249,7 +249,7 @@ class Stream(Handle):
         RuntimeError
             If the stream is closed.
         """
-        return registry.graph_builder._of(self, owns_stream=False)
+        return registry.graph_builder._create(self, owns_stream=False)
 
     @staticmethod
     def from_handle(handle: int) -> Stream:
@@ -338,7 +338,7 @@ class Stream(Handle):
         return self
 
     @classmethod
-    def _again(cls, stream: Stream) -> Self:
+    def _borrow_stream(cls, stream: Stream) -> Self:
         """Return another object for one of our streams, which lives until both are closed."""
         self = make(cls, lib.ccc_stream_again, stream._c_handle)
         if self is None:

@@ -75,7 +75,7 @@ class Capture(Handle):
     _NAME = "GraphBuilder"
 
 
-class Tail(NodeMaker):
+class CaptureEnd(NodeMaker):
     """Adds nodes behind what a stream has captured."""
 
     __slots__ = ("_definition", "_stream")
@@ -149,7 +149,7 @@ class GraphBuilder(StreamStandIn):
     def __repr__(self) -> str:
         if self._stream is None:
             return "<GraphBuilder closed>"
-        return f"<GraphBuilder stream={self._stream._value:#x}{' building' * self.is_building}>"
+        return f"<GraphBuilder stream={self._stream._driver_handle:#x}{' building' * self.is_building}>"
 
     def __enter__(self) -> Self:
         return self
@@ -578,7 +578,7 @@ class GraphBuilder(StreamStandIn):
         return definition
 
     @classmethod
-    def _of(cls, stream: Stream, owns_stream: bool, kind: Kind = PRIMARY) -> GraphBuilder:
+    def _create(cls, stream: Stream, owns_stream: bool, kind: Kind = PRIMARY) -> GraphBuilder:
         """Return a builder that captures a stream, and closes it in the end if nobody else has it."""
         self = cls.__new__(cls)
         self._stream, self._owns_stream = stream, owns_stream
@@ -593,7 +593,7 @@ class GraphBuilder(StreamStandIn):
 
     def _beside(self, kind: Kind, definition: GraphDefinition | None = None) -> GraphBuilder:
         """Return a builder with a new stream of the same device."""
-        made = GraphBuilder._of(Stream._create(self.stream.context._device_id, None), True, kind)
+        made = GraphBuilder._create(Stream._create(self.stream.context._device_id, None), True, kind)
         made._definition = definition
         if kind is FORK:
             made._origin = self._root
@@ -630,12 +630,12 @@ class GraphBuilder(StreamStandIn):
             if builder is not None and builder._kind is FORK:
                 builder._captured = None
 
-    def _tail(self, what: str) -> Tail:
+    def _tail(self, what: str) -> CaptureEnd:
         """Return what adds nodes behind what is captured so far."""
         stream, definition = self._check_building(what), self._root._find_graph()
         if definition is None:  # another thread has closed this meanwhile
             raise RuntimeError("this GraphBuilder is closed")
-        return Tail(definition, stream)
+        return CaptureEnd(definition, stream)
 
     def _continue(self, node: Any) -> None:
         """Let what is captured next come after a node that was added."""

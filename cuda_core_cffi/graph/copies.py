@@ -64,7 +64,7 @@ def copy_bytes(target: Operand, source: Operand, size: int) -> Parameters[Memcpy
     source.check_capacity(size, "src")
     found: Parameters[MemcpyNode] = Parameters(MEMCPY)
     to, whence = (c_handle_of(target), target.address), (c_handle_of(source), source.address)
-    box = ffi.new("ccc_box_copy *", (to, whence, size, 1, 1))  # one row
+    box = ffi.new("ccc_region_copy *", (to, whence, size, 1, 1))  # one row
     if lib.ccc_graph_copy_params(found.native, box, on_device(target, source)):
         raise last_failure()
     found.operands["dst"], found.operands["src"] = (target,), (source,)

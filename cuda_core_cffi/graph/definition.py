@@ -22,7 +22,15 @@ from cuda_core_cffi.graph.executable import Graph, instantiate
 from cuda_core_cffi.graph.node import GraphNode
 from cuda_core_cffi.graph.node_maker import NodeMaker
 from cuda_core_cffi.graph.options import GraphCompleteOptions, GraphDebugPrintOptions, debug_flags
-from cuda_core_cffi.graph.state import GraphHandle, GraphState, changing, copy_records, listed, node_of, twins_of
+from cuda_core_cffi.graph.state import (
+    GraphHandle,
+    GraphState,
+    changing,
+    copied_references,
+    copy_records,
+    listed,
+    node_of,
+)
 
 if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
@@ -92,7 +100,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
         flush_releases()
         with changing():
             clone = self._made_by(lib.ccc_graph_clone, self._c_handle)._as_root()
-            copy_records(self, clone, twins_of(clone))
+            copy_records(self, clone, copied_references(clone))
         return clone
 
     def empty(self) -> EmptyNode:
@@ -134,7 +142,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
         status = lib.ccc_graph_condition(self._c_handle, default_value or 0, flags, handle)
         if status:
             raise self._failure(status)
-        return GraphCondition._of(int(handle[0]), self._state.root)
+        return GraphCondition._from_handle(int(handle[0]), self._state.root)
 
     def instantiate(self, options: GraphCompleteOptions | Mapping[str, Any] | None = None) -> Graph:
         """Make an executable of the graph.
@@ -242,7 +250,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
     @property
     def _entry(self) -> GraphNode:
         """What comes before all nodes: its methods add nodes that nothing comes before."""
-        return GraphNode._of(self, 0)
+        return GraphNode._from_handle(self, 0)
 
     def _as_root(self) -> Self:
         """Complete an object for a graph that is inside no other: a clone or a captured graph."""

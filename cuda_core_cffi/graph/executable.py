@@ -73,7 +73,7 @@ class Graph(Handle):
     _source: weakref.ref[Any]  # the definition that it was made of, or updated from, for pictures
 
     def __repr__(self) -> str:
-        return f"<Graph handle={self._value:#x}{' closed' * self.is_closed}>"
+        return f"<Graph handle={self._driver_handle:#x}{' closed' * self.is_closed}>"
 
     @overload
     def __getitem__(self, node: KernelNode) -> ExecutableKernelNode: ...
@@ -116,7 +116,7 @@ class Graph(Handle):
         check_member(node)
         if not node._handle or node._definition._state.root is not self._root:
             raise ValueError(f"{node!r} is not in the definition that this Graph was instantiated from")
-        return view_class(node)._of(self, node)
+        return view_class(node)._create(self, node)
 
     __iter__ = None  # __getitem__ alone would make it iterable
 

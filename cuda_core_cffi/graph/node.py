@@ -133,7 +133,7 @@ class GraphNode(NodeMaker, Member):
         AdjacencySetProxy(self, True)._replace(value)
 
     @classmethod
-    def _of(cls, definition: Any, handle: int) -> Self:
+    def _from_handle(cls, definition: Any, handle: int) -> Self:
         self = cls.__new__(cls)
         self._definition, self._handle, self._is_there = definition, handle, True
         return self

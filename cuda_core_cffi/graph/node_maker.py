@@ -26,13 +26,13 @@ from cuda_core_cffi.graph.state import (
     Record,
     changing,
     check_member,
+    copied_references,
     copy_records,
     definition_of,
     inner_state,
     new_node,
     node_class,
     node_classes,
-    twins_of,
 )
 from cuda_core_cffi.typing import GraphConditionalType, GraphMemoryType
 
@@ -303,7 +303,7 @@ class NodeMaker:
         with changing():
             node = add_node(definition, before, found)
             copy = definition_of(definition, inner_state(definition, node._handle))
-            copy_records(child, copy, twins_of(copy))
+            copy_records(child, copy, copied_references(copy))
         return node
 
     def record(self, event: Event) -> EventRecordNode:
@@ -501,7 +501,7 @@ def enter(definition: GraphHandle, added: Any, cls: Any, record: Record, *others
     handle = added.node
     if not handle:
         raise definition._failure(added.status, *others)
-    state, keep = definition._state, added.keep
+    state, keep = definition._state, added.refs
     record.context = added.context
     state.records[handle] = record
     if keep:

@@ -28,12 +28,12 @@ from cuda_core_cffi.graph.state import (
     changing,
     check_member,
     conditional_classes,
+    copied_references,
     copy_records,
     definition_of,
     inner_state,
     node_classes,
     read,
-    twins_of,
 )
 from cuda_core_cffi.typing import GraphConditionalType
 
@@ -126,7 +126,7 @@ class KernelNode(KnownNode):
     _STRUCTURE = "CUDA_KERNEL_NODE_PARAMS *"
 
     def _describe(self) -> str:
-        return f"kernel={self.kernel._value:#x}"
+        return f"kernel={self.kernel._driver_handle:#x}"
 
     def update(self, *, config: LaunchConfig | None = None, kernel: Kernel | None = None, args: Any = None) -> None:
         """Change what the node runs. Executables that exist are not affected.
@@ -259,7 +259,7 @@ class ChildGraphNode(KnownNode):
             for inner in definition._state.inner.pop(self._handle, ()):
                 inner.invalidate()
             copy = self.child_graph
-            copy_records(child, copy, twins_of(copy))
+            copy_records(child, copy, copied_references(copy))
 
     @property
     def child_graph(self) -> GraphDefinition:

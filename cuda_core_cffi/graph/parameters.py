@@ -16,7 +16,7 @@ from cuda_core_cffi._launching.bindless import Bindless
 from cuda_core_cffi._launching.config import LaunchConfig
 from cuda_core_cffi._launching.graph_condition import GraphCondition
 from cuda_core_cffi._launching.launch import prepare
-from cuda_core_cffi._lifetime.references import NOTHING, Operand, make_keep
+from cuda_core_cffi._lifetime.references import NOTHING, Operand, make_references
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._memory.mem_op import MemoryOperation, WaitValue, WriteValue, native_operations
 from cuda_core_cffi._memory.operands import operand
@@ -89,7 +89,7 @@ class Parameters(Generic[NodeType]):
 
     def keep(self) -> CData:
         """Return a new keep of what the node uses, which the next call into C takes over."""
-        kept: CData = make_keep(self.operands.values(), self.token)
+        kept: CData = make_references(self.operands.values(), self.token)
         return kept
 
 
@@ -143,7 +143,7 @@ def packed_call(config: LaunchConfig, kernel: Kernel, target: Any, data: bytes) 
     found: Parameters[KernelNode] = Parameters(lib.CU_GRAPH_NODE_TYPE_KERNEL, blob, pointers, target)
     native = config._native
     lib.ccc_graph_launch_params(found.native, target, native, blob, pointers)
-    found.operands["kernel"] = [Operand(kernel._value, (kernel._c_handle,))]
+    found.operands["kernel"] = [Operand(kernel._driver_handle, (kernel._c_handle,))]
     found.record.library, found.record.symbol = kernel._library, kernel._symbol
     return found
 
@@ -282,7 +282,7 @@ def event(kind: int, value: object) -> Parameters[Any]:
     """Return the parameters of a node that records an event or waits for it."""
     if not isinstance(value, Event):
         raise TypeError(f"event must be an Event, not {type(value).__name__}")
-    handle = value._value
+    handle = value._driver_handle
     if not handle:
         raise RuntimeError("this Event is closed")
     found: Parameters[Any] = Parameters(kind)

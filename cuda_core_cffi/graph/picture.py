@@ -86,7 +86,7 @@ def details(node: Any, kind: int) -> Iterator[str]:
     """Yield what a node does, line by line."""
     if kind == lib.CU_GRAPH_NODE_TYPE_KERNEL:
         kernel, config = node.kernel, node.config
-        yield kernel._symbol or kernel._driver_name() or f"{kernel._value:#x}"
+        yield kernel._symbol or kernel._driver_name() or f"{kernel._driver_handle:#x}"
         yield f"grid {shape_of(config.grid)}, block {shape_of(config.block)}"
         if config.cluster is not None:
             yield f"cluster {shape_of(config.cluster)}"
@@ -111,7 +111,7 @@ def details(node: Any, kind: int) -> Iterator[str]:
     elif kind == lib.CU_GRAPH_NODE_TYPE_MEM_FREE:
         yield f"at {node.dptr:#x}"
     elif kind in (lib.CU_GRAPH_NODE_TYPE_WAIT_EVENT, lib.CU_GRAPH_NODE_TYPE_EVENT_RECORD):
-        yield f"{node.event._value:#x}"
+        yield f"{node.event._driver_handle:#x}"
     elif kind == lib.CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
         yield from map(describe_operation, node.operations)
     elif kind == lib.CU_GRAPH_NODE_TYPE_CONDITIONAL and node.condition is not None:

@@ -95,7 +95,7 @@ class GraphState:
         ``WeakValueDictionary``, costs more than a node.
     records : MutableMapping of int to Record
         What the nodes were given, by handle, as far as it is known.
-    keeps : dict of int to ccc_keep *
+    keeps : dict of int to ccc_refs *
         What the graph keeps for the nodes, by handle; of those for which it keeps something.
     inner : dict of int to list of GraphState
         The graphs inside nodes, by the node's handle.
@@ -331,15 +331,15 @@ def inner_state(definition: GraphHandle, node: int) -> GraphState:
         return inner[0]
 
 
-def twins_of(copy: GraphHandle) -> dict[Any, Any]:
+def copied_references(copy: GraphHandle) -> dict[Any, Any]:
     """Return what the graph keeps for a new copy of another one, by what is kept for that in its place."""
-    count = lib.ccc_graph_twins(copy._c_handle, ffi.NULL, ffi.NULL, 0)
-    originals, twins = ffi.new("ccc_keep *[]", count), ffi.new("ccc_keep *[]", count)
-    lib.ccc_graph_twins(copy._c_handle, originals, twins, count)
-    return dict(zip(originals, twins, strict=True))
+    count = lib.ccc_graph_copies(copy._c_handle, ffi.NULL, ffi.NULL, 0)
+    originals, copies = ffi.new("ccc_refs *[]", count), ffi.new("ccc_refs *[]", count)
+    lib.ccc_graph_copies(copy._c_handle, originals, copies, count)
+    return dict(zip(originals, copies, strict=True))
 
 
-def copy_records(source: GraphHandle, target: GraphHandle, twins: Mapping[Any, Any]) -> None:
+def copy_records(source: GraphHandle, target: GraphHandle, copies: Mapping[Any, Any]) -> None:
     """Let a copy of a graph know what the original does.
 
     Where the driver does not tell which node of the copy stands for which, what that node uses is kept until the copy
@@ -349,7 +349,7 @@ def copy_records(source: GraphHandle, target: GraphHandle, twins: Mapping[Any, A
     ----------
     source, target : GraphHandle
         The graphs.
-    twins : Mapping
+    copies : Mapping
         What is kept for the copy, and the graphs inside it, instead of what is for the original, where that differs.
     """
     pairs = [(source, target)]
@@ -363,7 +363,7 @@ def copy_records(source: GraphHandle, target: GraphHandle, twins: Mapping[Any, A
                 target._state.records[found] = source._state.records[node]
             if node in source._state.keeps:
                 keep = source._state.keeps[node]
-                target._state.keeps[found] = twins.get(keep, keep)
+                target._state.keeps[found] = copies.get(keep, keep)
             for inner in source._state.inner.get(node, ()):
                 pairs.append((definition_of(source, inner), definition_of(target, inner_state(target, found))))
 

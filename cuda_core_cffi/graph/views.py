@@ -47,7 +47,7 @@ class ExecutableGraphNode(Uncopyable):
         return f"<{type(self).__name__} of {self._node!r} in {self._graph!r}>"
 
     @classmethod
-    def _of(cls, graph: Any, node: Any) -> Self:
+    def _create(cls, graph: Any, node: Any) -> Self:
         self = cls.__new__(cls)
         self._graph, self._node = graph, node
         return self

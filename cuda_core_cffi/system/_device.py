@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 
 from cuda_core_cffi._core.answers import Answer
-from cuda_core_cffi._core.calls import blank
+from cuda_core_cffi._core.calls import new_object
 from cuda_core_cffi._core.errors import CUDAError
 from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi._device.device import Device as CUDADevice
@@ -204,7 +204,7 @@ class Device:
         living[id(self)] = self
 
     @classmethod
-    def _of(cls, handle: nvml.nvmlDevice_t) -> Device:
+    def _from_handle(cls, handle: nvml.nvmlDevice_t) -> Device:
         """Return the device for a handle of NVML."""
         self = object.__new__(Device)
         self._set_handle(handle)
@@ -487,7 +487,7 @@ class Device:
             number = CLOCK_TYPES.numbers[clock_type]  # type: ignore[index]  # the text of a member finds it
         except (KeyError, TypeError):
             return ClockInfo(self._handle, clock_type)  # which says what is wrong
-        clock = blank(ClockInfo)
+        clock = new_object(ClockInfo)
         clock._clock = number
         clock._handle = self._handle
         return clock
@@ -623,7 +623,7 @@ class Device:
         """
         number, function = TOPOLOGY_LEVELS.number(level), nvml.nvmlDeviceGetTopologyNearestGpus
         for handle in counted(lambda room: status_of(function, self._handle, number, room), function.__name__):
-            yield self._of(handle)
+            yield self._from_handle(handle)
 
     @classmethod
     def get_all_devices_with_cpu_affinity(cls, cpu_index: int) -> Iterator[Device]:
@@ -648,7 +648,7 @@ class Device:
         if number < 0:
             raise ValueError(f"cpu_index must be 0 or more, not {number}")
         for handle in counted(lambda room: status_of(function, number, room), function.__name__):
-            yield cls._of(handle)
+            yield cls._from_handle(handle)
 
     def get_memory_affinity(self, scope: AffinityScope | str = AffinityScope.NODE) -> list[int]:
         """Return the NUMA nodes whose memory is near to the device. Linux only.

@@ -45,7 +45,7 @@ class EventSet(Uncopyable):
     _unfreed: list[bool]  # emptied once, by who frees the set
     _users: dict[object, None]  # OPEN until the set is closed, and each wait that goes on: the last one frees
 
-    def _own(self, handle: int, free: Callable[[int], object]) -> None:
+    def _set_handle(self, handle: int, free: Callable[[int], object]) -> None:
         """Take an event set that was made in this process, and what frees it."""
         self._handle = handle
         self._unfreed = [True]
@@ -172,7 +172,7 @@ class EventData(Uncopyable):
         """The device."""
         from cuda_core_cffi.system._device import Device
 
-        return Device._of(self._record.device)
+        return Device._from_handle(self._record.device)
 
     @property
     def event_type(self) -> EventType:
@@ -244,7 +244,7 @@ class DeviceEvents(EventSet):
 
     def __init__(self, device_handle: nvml.nvmlDevice_t, events: EventType | str | list[EventType | str]) -> None:
         bits = EVENT_TYPES.mask(events)
-        self._own(value(nvml.nvmlEventSetCreate), nvml.nvmlEventSetFree)
+        self._set_handle(value(nvml.nvmlEventSetCreate), nvml.nvmlEventSetFree)
         try:
             call(nvml.nvmlDeviceRegisterEvents, device_handle, bits, self._handle)
         except BaseException:
@@ -369,7 +369,7 @@ class RegisteredSystemEvents(EventSet):
 
     def __init__(self, events: SystemEventType | str | list[SystemEventType | str]) -> None:
         bits = SYSTEM_EVENT_TYPES.mask(events)
-        self._own(value(nvml.nvmlSystemEventSetCreate).set, free)
+        self._set_handle(value(nvml.nvmlSystemEventSetCreate).set, free)
         try:
             call(
                 nvml.nvmlSystemRegisterEvents,

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, TypeVar, TypeVarTuple
 
 from cuda_core_cffi import nvml as complete
-from cuda_core_cffi._core.calls import blank
+from cuda_core_cffi._core.calls import new_object
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi.system.exceptions import FunctionNotFoundError, failure
@@ -223,7 +223,7 @@ def reads_structure(name: str, structure: str, cls: type[T]) -> Callable[[Any], 
     """Return a reader of a structure, which the ``_record`` of a new object of the class is."""
 
     def make(record: Any) -> T:
-        made: Any = blank(cls)
+        made: Any = new_object(cls)
         made._record = record
         return made  # type: ignore[no-any-return]
 
@@ -268,7 +268,7 @@ def reads_packed(name: str, cls: type[T]) -> Callable[[Any], T]:
     def read(asked: Any) -> T:
         while (packed := ask(question, asked._handle)) < 0:
             failed(-packed)
-        made: Any = blank(cls)
+        made: Any = new_object(cls)
         made._packed = packed
         return made  # type: ignore[no-any-return]
 

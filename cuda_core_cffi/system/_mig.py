@@ -82,7 +82,7 @@ class MigInfo(Aspect):
     @property
     def parent(self) -> Device:
         """The device that this one is an instance of."""
-        return self._device._of(value(nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle, self._handle))
+        return self._device._from_handle(value(nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle, self._handle))
 
     def get_device_by_index(self, index: int) -> Device:
         """Return an instance.
@@ -105,7 +105,7 @@ class MigInfo(Aspect):
         number = integer(index, "index")
         if number < 0:
             raise ValueError(f"index must be 0 or more, not {number}")
-        return self._device._of(value(nvml.nvmlDeviceGetMigDeviceHandleByIndex, self._handle, number))
+        return self._device._from_handle(value(nvml.nvmlDeviceGetMigDeviceHandleByIndex, self._handle, number))
 
     def get_all_devices(self) -> Iterator[Device]:
         """Yield the instances.

@@ -170,7 +170,7 @@ class ArrayBase(Handle):
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._describe()} handle={self._value:#x}>"
+        return f"<{type(self).__name__} {self._describe()} handle={self._driver_handle:#x}>"
 
     def _describe(self) -> str:
         return f"shape={self.shape} format={self.format.value!r} num_channels={self.num_channels}"
@@ -265,7 +265,7 @@ class OpaqueArray(ArrayBase):
             if step != 1:
                 raise ValueError(f"a slice of an array has step 1, not {step}")
             offset[axis], shape[axis] = start, max(stop - start, 0)
-        return ArrayRegion._of(Region(self, tuple(offset), tuple(shape)))
+        return ArrayRegion._create(Region(self, tuple(offset), tuple(shape)))
 
     __iter__: ClassVar[None] = None  # __getitem__ alone would make it iterable
 
@@ -361,7 +361,7 @@ class ArrayRegion(NoConstructor):
         return f"<ArrayRegion offset={self.offset} shape={self.shape} of {self.array!r}>"
 
     @classmethod
-    def _of(cls, region: Region) -> ArrayRegion:
+    def _create(cls, region: Region) -> ArrayRegion:
         self = cls.__new__(cls)
         self._region = region
         return self

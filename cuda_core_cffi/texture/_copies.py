@@ -111,7 +111,7 @@ def region_of(thing: object) -> Region | None:
 
 def begin_copy(region: Region) -> Any:
     """Return a new copy of the elements of a region, which lie one after the other where memory takes part."""
-    copy = ffi.new("ccc_box_copy *")
+    copy = ffi.new("ccc_region_copy *")
     across, copy.rows, copy.layers = region.extents
     copy.width = across * region.array.element_bytes
     for box in (copy.target, copy.source):
@@ -174,7 +174,7 @@ def check_regions(one: Region, other: Region) -> None:
         raise ValueError(f"the shapes differ: {other.shape} does not fit {one.shape}")
     if one.array.element_bytes != other.array.element_bytes:
         raise ValueError(f"the elements differ: {one.array.element_bytes} bytes do not fit {other.array.element_bytes}")
-    if one.array._value == other.array._value and all(
+    if one.array._driver_handle == other.array._driver_handle and all(
         abs(first - second) < extent for first, second, extent in zip(one.offset, other.offset, one.shape)
     ):
         raise ValueError("the regions have elements in common")

@@ -50,7 +50,7 @@ class ResourceDescriptor(NoConstructor):
         return f"<ResourceDescriptor {' '.join([f'kind={self._kind!r}', *known])} source={self._source!r}>"
 
     @classmethod
-    def _of(
+    def _create(
         cls,
         kind: str,
         source: OpaqueArray | MipmappedArray | Buffer,
@@ -84,7 +84,7 @@ class ResourceDescriptor(NoConstructor):
         """
         if not isinstance(array, OpaqueArray):
             raise TypeError(f"array must be an OpaqueArray, not {type(array).__name__}")
-        return cls._of("array", array)
+        return cls._create("array", array)
 
     @classmethod
     def from_mipmapped_array(cls, mipmapped_array: MipmappedArray) -> ResourceDescriptor:
@@ -102,7 +102,7 @@ class ResourceDescriptor(NoConstructor):
         """
         if not isinstance(mipmapped_array, MipmappedArray):
             raise TypeError(f"mipmapped_array must be a MipmappedArray, not {type(mipmapped_array).__name__}")
-        return cls._of("mipmapped_array", mipmapped_array)
+        return cls._create("mipmapped_array", mipmapped_array)
 
     @classmethod
     def from_linear(
@@ -139,7 +139,7 @@ class ResourceDescriptor(NoConstructor):
             raise ValueError(f"size_bytes must be at most the {buffer.size} bytes of the buffer, not {size}")
         if size < element or size % element:
             raise ValueError(f"size_bytes must be a multiple of the {element} bytes of an element, not {size}")
-        return cls._of("linear", buffer, format=kind, num_channels=channels, size_bytes=size)
+        return cls._create("linear", buffer, format=kind, num_channels=channels, size_bytes=size)
 
     @classmethod
     def from_pitch2d(
@@ -182,7 +182,7 @@ class ResourceDescriptor(NoConstructor):
             raise ValueError(f"pitch_bytes must be at least the {across * element} bytes of a row, not {pitch}")
         if pitch * rows > buffer.size:
             raise ValueError(f"{rows} rows of {pitch} bytes are more than the {buffer.size} bytes of the buffer")
-        return cls._of(
+        return cls._create(
             "pitch2d", buffer, format=kind, num_channels=channels, width=across, height=rows, pitch_bytes=pitch
         )
 
@@ -253,10 +253,10 @@ class ResourceDescriptor(NoConstructor):
     def _check_alignment(self, device: int) -> None:
         properties = registry.device(device).properties
         boundary = properties.texture_alignment
-        if boundary and self._source._value % boundary:
+        if boundary and self._source._driver_handle % boundary:
             raise ValueError(
                 f"the address of the buffer must be a multiple of {boundary} bytes, the texture_alignment of device "
-                f"{device}, and {self._source._value:#x} is not"
+                f"{device}, and {self._source._driver_handle:#x} is not"
             )
         boundary = properties.texture_pitch_alignment
         if boundary and self.pitch_bytes is not None and self.pitch_bytes % boundary:

@@ -129,7 +129,7 @@ class TextureObject(Bindless):
         if not isinstance(options, TextureObjectOptions):
             options = check_options(TextureObjectOptions, options, "Device.create_texture_object")
         how = sampling(options, resource)
-        self = cls._make(device, resource._source, resource._native(device), how)
+        self = cls._create_object(device, resource._source, resource._native(device), how)
         self._resource, self._options = resource, options
         return self
 
@@ -174,7 +174,7 @@ class SurfaceObject(Bindless):
             )
         if not array.is_surface_load_store:
             raise ValueError("a surface needs an array that was made with is_surface_load_store=True")
-        self = cls._make(device, array, resource._native(device), ffi.NULL)
+        self = cls._create_object(device, array, resource._native(device), ffi.NULL)
         self._resource = resource
         return self
 

@@ -40,7 +40,7 @@ static ccc_handle *ccc_library_load(const void *code, char *log, unsigned int lo
 }
 
 // Leave a library loaded when its handle goes, for a program that unloads it itself.
-static void ccc_library_lend(ccc_handle *handle)
+static void ccc_library_borrow(ccc_handle *handle)
 {
     while (handle->flags & CCC_BORROWED)  // a view of the handle that unloads the library
         handle = handle->parent;

@@ -70,7 +70,7 @@ static int ccc_capture_claim(ccc_handle *capture)
 
 static CUresult ccc_capture_stop_stream(CUstream stream, CUgraph *graph)
 {
-    CCC_EXCLUDE;
+    CCC_LOCK_CAPTURES;
     CUresult result = cuStreamEndCapture(stream, graph);
     // After a failure that is not of the capture, that may be there still. Else the stream may be in another by now.
     if (result && (result < CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED || result > CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD))
@@ -86,15 +86,15 @@ static void ccc_captured_release(ccc_captured *captured)
     ccc_map_end(&captured->handles);
 }
 
-// Make a keep of the handles. Out of memory they are never released: leaking beats crashing.
-static ccc_keep *ccc_captured_keep(ccc_captured *captured)
+// Make a ccc_refs of the handles. Out of memory they are never released: leaking beats crashing.
+static ccc_refs *ccc_captured_refer(ccc_captured *captured)
 {
-    ccc_keep *keep = captured->handles.used ? ccc_keep_room(captured->handles.used) : NULL;
-    for (size_t i = 0; keep && i < captured->handles.size; i++)
+    ccc_refs *refs = captured->handles.used ? ccc_refs_with_room(captured->handles.used) : NULL;
+    for (size_t i = 0; refs && i < captured->handles.size; i++)
         if (captured->handles.slots[i].value)
-            keep->handles[keep->count++] = (uintptr_t)captured->handles.slots[i].value;
+            refs->handles[refs->count++] = (uintptr_t)captured->handles.slots[i].value;
     ccc_map_end(&captured->handles);
-    return keep;
+    return refs;
 }
 
 // Give the handles of a capture that has ended to its graph. The handles of a graph inside a node belong to the set of
@@ -121,9 +121,9 @@ static void ccc_captured_hand_over(ccc_captured *captured)
         ccc_captured_release(&moved);  // handles that the outer set has already
         return;
     }
-    ccc_keep *keep = ccc_captured_keep(&moved);
+    ccc_refs *refs = ccc_captured_refer(&moved);
     ccc_graph_lock(root);
-    if (ccc_graph_attach(root, keep))  // of which the driver knows already; then nothing keeps the objects
+    if (ccc_graph_attach(root, refs))  // of which the driver knows already; then nothing keeps the objects
         ccc_cleanup_failed(ccc_last_status(), ccc_last.call);
     ccc_graph_unlock(root);
 }
@@ -266,13 +266,13 @@ static int ccc_capture_start_in(ccc_handle *body, ccc_handle *capture, ccc_handl
 }
 
 // The kernels of a graph that is captured in a green context run with the resources of that one: the graph keeps it.
-static int ccc_capture_keep_green(const ccc_handle *stream, CUgraph graph)
+static int ccc_capture_refer_green(const ccc_handle *stream, CUgraph graph)
 {
     CUuserObject object;
     if (stream->parent == NULL || !(stream->parent->flags & CCC_GREEN))
         return 0;
-    ccc_keep *keep = ccc_keep_new(&stream->parent, 1, 0);
-    return keep ? ccc_keep_give(keep, graph, &object) : ccc_last_status();
+    ccc_refs *refs = ccc_refs_new(&stream->parent, 1, 0);
+    return refs ? ccc_refs_give(refs, graph, &object) : ccc_last_status();
 }
 
 // Begin to capture into a new graph. Returns the graph, and the driver's number of the capture.
@@ -283,7 +283,7 @@ static int ccc_capture_start(ccc_handle *stream, int mode, CUgraph *graph, uint6
         return ccc_fail((int)result, "cuStreamBeginCapture");
     int status = ccc_capture_info(stream, id, graph, NULL, NULL);
     if (status == 0)
-        status = ccc_capture_keep_green(stream, *graph);
+        status = ccc_capture_refer_green(stream, *graph);
     if (status) {
         ccc_failure failure = ccc_last;
         CUgraph unused = NULL;
@@ -332,7 +332,7 @@ static int ccc_capture_ends(const ccc_handle *stream, ccc_handle *graph, uint64_
     size_t capacity = *count;
     CCC_USE(stream);
     CCC_ENTER(graph);
-    CCC_EXCLUDE;
+    CCC_LOCK_CAPTURES;
     status = ccc_capture_info(stream, NULL, &captured, &found, count);
     for (size_t i = 0; status == 0 && i < *count && i < capacity; i++) {
         nodes[i] = (uintptr_t)found[i];
@@ -354,7 +354,7 @@ static int ccc_capture_continue(const ccc_handle *stream, ccc_handle *graph, uin
 
 // Destroy a node. `inner` are the graphs inside it: nothing begins there from the first step on, and captures into them
 // end before the last.
-static int ccc_graph_destroy_node(ccc_handle *graph, uint64_t node, const uint64_t *inner, size_t count, ccc_keep *keep)
+static int ccc_graph_destroy_node(ccc_handle *graph, uint64_t node, const uint64_t *inner, size_t count, ccc_refs *refs)
 {
     ccc_map *gone = &ccc_root_data(graph)->gone;
     int status = ccc_graph_enter_at(graph, &node, 1);
@@ -378,7 +378,7 @@ static int ccc_graph_destroy_node(ccc_handle *graph, uint64_t node, const uint64
         ccc_graph_found(graph, inner, count);
     } else {
         ccc_map_set(gone, node, &ccc_gone);
-        ccc_graph_detach(graph, keep);
+        ccc_graph_detach(graph, refs);
         ccc_graph_drop(graph, node, inner, count);
     }
     ccc_graph_leave(graph);

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Graphs and executables. The driver wants calls on one graph made one after the other, even those that only look: so
-// each call here holds the lock of the graph's root, or of the executable. Calls that take a keep take it over: where
-// they fail, it is finished. docs/graphs.md tells who keeps what.
+// each call here holds the lock of the graph's root, or of the executable. Calls that take a ccc_refs take it over:
+// where they fail, it is finished. docs/graphs.md tells who keeps what.
 #ifndef CCC_GRAPH_H
 #define CCC_GRAPH_H
 
-#include "graph/ccc_kept.h"
+#include "graph/ccc_ref_tree.h"
 #include "launch/ccc_launch.h"
 
 #define CCC_GONE (-25)  // a node was destroyed, or the graph that was inside it
@@ -17,13 +17,13 @@ enum { CCC_CAPTURE_ACTIVE = 1, CCC_CAPTURE_LOST };  // a capture that goes on, a
 typedef struct ccc_graph {
     pthread_mutex_t lock;
     int excludes;         // who holds the lock excludes calls that give captured streams work, too
-    ccc_kept kept;        // of a definition: what the driver does not have; of an executable: a bundle, and for nodes
+    ccc_ref_tree tree;    // of a definition: what the driver does not have; of an executable: a bundle, and for nodes
     ccc_map names;        // of a definition: what is kept for graphs inside nodes, by their handles
-    ccc_map by_node;      // of an executable: its keeps for nodes
+    ccc_map by_node;      // of an executable: its references for nodes
     ccc_map gone;         // of a root: nodes in it that were destroyed, and graphs that were inside them
-    ccc_handle *event;    // of an executable that has keeps: behind its last launch, unless that was in `stream`
-    ccc_handle *stream;   // of an executable that has keeps: the stream of its last launch, if ours; not a use
-    int shown;            // of a definition: others know a handle of it, so that the driver has to have all keeps
+    ccc_handle *event;    // of an executable that has references: behind its last launch, unless that was in `stream`
+    ccc_handle *stream;   // of an executable that has references: the stream of its last launch, if ours; not a use
+    int shown;            // of a definition: others know a handle of it, so that the driver has to have all references
     int conditional;      // a root has conditional nodes, or is of other code, which may have added some
     atomic_int captured;  // of a graph that is captured here; unless it is 0, the driver destroys it
 } ccc_graph;
@@ -101,14 +101,14 @@ static void ccc_graph_lock(ccc_handle *root)
     if (!ccc_graph_locks())
         return;
     pthread_mutex_lock(&ccc_graph_data(root)->lock);
-    ccc_graph_data(root)->excludes = ccc_exclude();  // after all the locks of graphs
+    ccc_graph_data(root)->excludes = ccc_lock_captures();  // after all the locks of graphs
 }
 
 static void ccc_graph_unlock(ccc_handle *root)
 {
     if (!ccc_graph_locks())
         return;
-    ccc_include(&ccc_graph_data(root)->excludes);
+    ccc_unlock_captures(&ccc_graph_data(root)->excludes);
     pthread_mutex_unlock(&ccc_graph_data(root)->lock);
 }
 
@@ -219,7 +219,7 @@ static int ccc_graph_enter_all(ccc_graphs *graphs)
         pthread_mutex_lock(&ccc_graph_data(roots[i])->lock);
         ccc_graph_data(roots[i])->excludes = 0;
     }
-    ccc_graph_data(roots[0])->excludes = ccc_exclude();  // after all the locks of graphs
+    ccc_graph_data(roots[0])->excludes = ccc_lock_captures();  // after all the locks of graphs
     int status = 0;
     for (size_t i = 0; status == 0 && handles[i]; i++)
         status = ccc_graph_check(handles[i], NULL, 0);
@@ -253,7 +253,7 @@ static ccc_handle *ccc_graph_create(void)
 }
 
 // A graph that somebody gives us, for example what a capture made. It is ours from now on, even on failure.
-static ccc_handle *ccc_graph_adopt(uint64_t value)
+static ccc_handle *ccc_graph_own(uint64_t value)
 {
     ccc_handle *handle = ccc_graph_new(CCC_GRAPH, value);
     if (handle == NULL)
@@ -274,22 +274,22 @@ static ccc_handle *ccc_graph_inner(uint64_t value, uint64_t node, ccc_handle *ou
 }
 
 // What a definition keeps itself for a graph: for itself, or one inside its nodes. NULL: nothing. The lock is held.
-static ccc_kept *ccc_graph_kept(const ccc_handle *handle)
+static ccc_ref_tree *ccc_graph_tree(const ccc_handle *handle)
 {
     if (ccc_graph_data(handle))
-        return &ccc_graph_data(handle)->kept;
+        return &ccc_graph_data(handle)->tree;
     return ccc_map_find(&ccc_root_data(handle)->names, handle->value);
 }
 
 // The same, with an empty list where there is none. NULL: out of memory.
-static ccc_kept *ccc_graph_keeper(ccc_handle *handle)
+static ccc_ref_tree *ccc_graph_tree_of(ccc_handle *handle)
 {
-    ccc_kept *kept;
+    ccc_ref_tree *tree;
     size_t missing = 0, at = 0;
-    for (ccc_handle *around = handle; (kept = ccc_graph_kept(around)) == NULL; around = around->parent)
+    for (ccc_handle *around = handle; (tree = ccc_graph_tree(around)) == NULL; around = around->parent)
         missing++;
     if (missing == 0)
-        return kept;
+        return tree;
     ccc_map *names = &ccc_root_data(handle)->names;
     ccc_handle **inside = malloc(missing * sizeof *inside);
     if (inside == NULL || ccc_map_reserve(names, missing)) {
@@ -299,15 +299,15 @@ static ccc_kept *ccc_graph_keeper(ccc_handle *handle)
     }
     for (; at < missing; at++, handle = handle->parent)
         inside[at] = handle;
-    while (at && (kept = ccc_kept_new(kept, 0))) {
+    while (at && (tree = ccc_ref_tree_new(tree, 0))) {
         --at;
-        ccc_kept_name(names, kept, inside[at]->value, ccc_as_graph(inside[at])->node);
+        ccc_ref_tree_name(names, tree, inside[at]->value, ccc_as_graph(inside[at])->node);
     }
     free(inside);
-    return kept;
+    return tree;
 }
 
-// Whether the driver has all keeps of a graph: others know a handle, or the driver may destroy what it captures.
+// Whether the driver has all references of a graph: others know a handle, or the driver may destroy what it captures.
 static int ccc_graph_is_shown(ccc_handle *handle)
 {
     const ccc_graph *root = ccc_root_data(handle);
@@ -316,73 +316,73 @@ static int ccc_graph_is_shown(ccc_handle *handle)
 
 // Have a graph keep something, which may be NULL. An executable whose graph has user objects takes the driver 4.7
 // microseconds to launch instead of 1.0 (driver 580, H200), and their making takes longer than that of a node: so a
-// definition has its keeps itself, those of graphs inside its nodes, too, until the driver has to pass them on. On
-// failure the keep is finished. The lock is held, here and below.
-static int ccc_graph_attach(ccc_handle *handle, ccc_keep *keep)
+// definition has its references itself, those of graphs inside its nodes, too, until the driver has to pass them on. On
+// failure the ccc_refs is finished. The lock is held, here and below.
+static int ccc_graph_attach(ccc_handle *handle, ccc_refs *refs)
 {
-    if (keep == NULL)
+    if (refs == NULL)
         return 0;
-    ccc_keep_for(keep, ccc_graph_root(handle));
+    ccc_refs_for(refs, ccc_graph_root(handle));
     if (ccc_graph_is_shown(handle))
-        return ccc_keep_attach(keep, CCC_GRAPH_OF(handle));
-    ccc_kept *kept = ccc_graph_keeper(handle);
-    if (kept == NULL) {
-        ccc_keep_finish(keep);
+        return ccc_refs_attach(refs, CCC_GRAPH_OF(handle));
+    ccc_ref_tree *tree = ccc_graph_tree_of(handle);
+    if (tree == NULL) {
+        ccc_refs_release(refs);
         return CCC_NO_MEMORY;
     }
-    ccc_keep_link(&kept->keeps, keep);
+    ccc_refs_link(&tree->refs, refs);
     return 0;
 }
 
-// Take what may be NULL from a graph. What was made of it with the keep has that still.
-static void ccc_graph_detach(ccc_handle *handle, ccc_keep *keep)
+// Take what may be NULL from a graph. What was made of it with the ccc_refs has that still.
+static void ccc_graph_detach(ccc_handle *handle, ccc_refs *refs)
 {
-    if (keep == NULL || keep->object) {
-        ccc_keep_detach(keep, CCC_GRAPH_OF(handle));
+    if (refs == NULL || refs->object) {
+        ccc_refs_detach(refs, CCC_GRAPH_OF(handle));
     } else {
-        ccc_keep_unlink(keep);
-        ccc_keep_finish(keep);
+        ccc_refs_unlink(refs);
+        ccc_refs_release(refs);
     }
 }
 
 // Before a node is given `child`, of which the driver makes a copy: have the graph keep what the child keeps itself, in
 // *copy, or the driver if it has all that the graph keeps. Then, or if there is nothing, *copy is NULL.
-static int ccc_graph_embed(ccc_handle *handle, ccc_handle *child, ccc_kept **copy)
+static int ccc_graph_embed(ccc_handle *handle, ccc_handle *child, ccc_ref_tree **copy)
 {
-    ccc_kept *kept = child ? ccc_graph_kept(child) : NULL;
+    ccc_ref_tree *tree = child ? ccc_graph_tree(child) : NULL;
     ccc_map *names = &ccc_root_data(handle)->names;
     size_t graphs = 0;
     *copy = NULL;
-    if (kept == NULL || ccc_kept_count(kept, &graphs) == 0)
+    if (tree == NULL || ccc_ref_tree_count(tree, &graphs) == 0)
         return 0;
     if (ccc_graph_is_shown(handle))
-        return ccc_kept_hand_over(kept, CCC_GRAPH_OF(child));
-    ccc_kept *outer = ccc_graph_keeper(handle);
-    if (outer == NULL || ccc_map_reserve(names, graphs) || (*copy = ccc_kept_new(outer, 0)) == NULL)
+        return ccc_ref_tree_give(tree, CCC_GRAPH_OF(child));
+    ccc_ref_tree *outer = ccc_graph_tree_of(handle);
+    if (outer == NULL || ccc_map_reserve(names, graphs) || (*copy = ccc_ref_tree_new(outer, 0)) == NULL)
         return CCC_NO_MEMORY;
-    int status = ccc_kept_share(kept, *copy);
+    int status = ccc_ref_tree_share(tree, *copy);
     if (status) {
-        ccc_kept_remove(names, *copy);
+        ccc_ref_tree_remove(names, *copy);
         *copy = NULL;
     }
     return status;
 }
 
 // Afterwards: what is kept in the copy, if there is one, is for the graph inside the node; 0: there is no such node.
-static void ccc_graph_embedded(ccc_handle *handle, uint64_t node, ccc_kept *copy)
+static void ccc_graph_embedded(ccc_handle *handle, uint64_t node, ccc_ref_tree *copy)
 {
     ccc_map *names = &ccc_root_data(handle)->names;
     CUgraph inner = NULL;
     if (copy == NULL)
         return;
     if (node == 0) {
-        ccc_kept_remove(names, copy);
+        ccc_ref_tree_remove(names, copy);
         return;
     }
     if (cuGraphChildGraphNodeGetGraph((CUgraphNode)(uintptr_t)node, &inner) != CUDA_SUCCESS)
         inner = NULL;
-    ccc_kept_name(names, copy, (uintptr_t)inner, node);
-    ccc_kept_settle(names, copy, (uintptr_t)inner);
+    ccc_ref_tree_name(names, copy, (uintptr_t)inner, node);
+    ccc_ref_tree_settle(names, copy, (uintptr_t)inner);
 }
 
 // A node does not have these graphs inside it any more: let go of what is kept for them.
@@ -390,13 +390,13 @@ static void ccc_graph_drop(ccc_handle *handle, uint64_t node, const uint64_t *in
 {
     ccc_map *names = &ccc_root_data(handle)->names;
     for (size_t i = 0; i < count; i++)
-        ccc_kept_drop(names, inner[i], inner[i]);
-    ccc_kept_drop(names, node, 0);  // the driver did not tell which graph it was
+        ccc_ref_tree_remove_named(names, inner[i], inner[i]);
+    ccc_ref_tree_remove_named(names, node, 0);  // the driver did not tell which graph it was
 }
 
 // Somebody is to have the handle of a graph, and may make copies and executables of it, and reach the graphs inside it:
 // not in the child of fork(), and in a host function the driver cannot be given anything. Whoever has the handle of a
-// graph inside a node has the executables of the root run with user objects, anyway: so all keeps are given.
+// graph inside a node has the executables of the root run with user objects, anyway: so all references are given.
 static int ccc_graph_show(ccc_handle *handle)
 {
     if (ccc_driver.reason == CCC_FORKED)
@@ -404,42 +404,42 @@ static int ccc_graph_show(ccc_handle *handle)
     if (ccc_in_callback) {
         CCC_USE(handle);
         const ccc_graph *graph = ccc_root_data(handle);
-        return graph->shown || (graph->kept.keeps == NULL && graph->names.used == 0)
+        return graph->shown || (graph->tree.refs == NULL && graph->names.used == 0)
                    ? 0
                    : ccc_fail(CUDA_ERROR_NOT_PERMITTED, "cuUserObjectCreate in a host function");
     }
     CCC_ENTER(handle);
     ccc_handle *root = ccc_graph_root(handle);
-    status = ccc_kept_hand_over(&ccc_graph_data(root)->kept, CCC_GRAPH_OF(root));
+    status = ccc_ref_tree_give(&ccc_graph_data(root)->tree, CCC_GRAPH_OF(root));
     if (status == 0) {
         ccc_graph_data(root)->shown = 1;
-        ccc_kept_clear(&ccc_graph_data(root)->names, &ccc_graph_data(root)->kept);
+        ccc_ref_tree_clear(&ccc_graph_data(root)->names, &ccc_graph_data(root)->tree);
     }
     return status;
 }
 
 // Of a new copy: what it keeps, and what the original has in the place of that. Returns how many there are.
-static size_t ccc_graph_twins(ccc_handle *copy, ccc_keep **originals, ccc_keep **twins, size_t capacity)
+static size_t ccc_graph_copies(ccc_handle *copy, ccc_refs **originals, ccc_refs **copies, size_t capacity)
 {
     size_t count = 0;
     CCC_ENTER_OR(copy, NULL, 0, 0);
-    const ccc_kept *kept = ccc_graph_kept(copy);
-    if (kept)
-        ccc_kept_twins(kept, originals, twins, capacity, &count);
+    const ccc_ref_tree *tree = ccc_graph_tree(copy);
+    if (tree)
+        ccc_ref_tree_copies(tree, originals, copies, capacity, &count);
     return count;
 }
 
 // Have a clone, which nobody knows yet, keep what the original does.
 static int ccc_graph_share(const ccc_handle *graph, ccc_handle *clone)
 {
-    const ccc_kept *kept = ccc_graph_kept(graph);
+    const ccc_ref_tree *tree = ccc_graph_tree(graph);
     ccc_map *names = &ccc_graph_data(clone)->names;
     size_t graphs = 0;
-    if (kept == NULL || ccc_kept_count(kept, &graphs) == 0)
+    if (tree == NULL || ccc_ref_tree_count(tree, &graphs) == 0)
         return 0;
     int status = ccc_map_reserve(names, graphs);
-    if (status == 0 && (status = ccc_kept_share(kept, &ccc_graph_data(clone)->kept)) == 0)
-        ccc_kept_settle(names, &ccc_graph_data(clone)->kept, clone->value);
+    if (status == 0 && (status = ccc_ref_tree_share(tree, &ccc_graph_data(clone)->tree)) == 0)
+        ccc_ref_tree_settle(names, &ccc_graph_data(clone)->tree, clone->value);
     return status;
 }
 
@@ -451,7 +451,7 @@ static ccc_handle *ccc_graph_clone(ccc_handle *graph)
     CUresult result = cuGraphClone(&clone, CCC_GRAPH_OF(graph));
     if (result)
         ccc_fail((int)result, "cuGraphClone");
-    else if ((handle = ccc_graph_adopt((uintptr_t)clone))) {
+    else if ((handle = ccc_graph_own((uintptr_t)clone))) {
         ccc_graph_data(handle)->conditional = ccc_root_data(graph)->conditional;
         status = ccc_graph_share(graph, handle);
     }

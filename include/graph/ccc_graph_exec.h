@@ -14,17 +14,17 @@
 #include "graph/ccc_graph_nodes.h"
 
 // Have an executable keep something, which may be NULL.
-static void ccc_exec_keep(ccc_graph *executable, ccc_keep *keep)
+static void ccc_exec_refer(ccc_graph *executable, ccc_refs *refs)
 {
-    if (keep)
-        ccc_keep_link(&executable->kept.keeps, keep);
+    if (refs)
+        ccc_refs_link(&executable->tree.refs, refs);
 }
 
 static ccc_handle *ccc_graph_instantiate(ccc_handle *graph, uint64_t flags, const ccc_handle *stream, ccc_refusal *why)
 {
     CUgraphExec executable = NULL;
     CUDA_GRAPH_INSTANTIATE_PARAMS params = {.flags = flags, .hUploadStream = stream ? CCC_STRM(stream) : NULL};
-    ccc_keep *bundle = NULL;
+    ccc_refs *bundle = NULL;
     CCC_USE_MAYBE_OR(stream, ccc_closed());
     int status = ccc_graph_enter(graph);
     if (status) {
@@ -32,7 +32,7 @@ static ccc_handle *ccc_graph_instantiate(ccc_handle *graph, uint64_t flags, cons
         return NULL;
     }
     const int conditional = ccc_root_data(graph)->conditional;
-    status = ccc_kept_bundle(ccc_graph_kept(graph), &bundle);
+    status = ccc_ref_tree_bundle(ccc_graph_tree(graph), &bundle);
     CUresult result = CUDA_SUCCESS;
     ccc_scope scope = {NULL, 0};
     // the driver asks for a context, or takes that of the stream; nodes have their own
@@ -48,13 +48,13 @@ static ccc_handle *ccc_graph_instantiate(ccc_handle *graph, uint64_t flags, cons
         status = ccc_fail((int)result, "cuGraphInstantiateWithParams");
     ccc_handle *handle = status ? NULL : ccc_graph_new(CCC_EXECUTABLE, (uintptr_t)executable);
     if (handle) {
-        ccc_exec_keep(ccc_graph_data(handle), bundle);
+        ccc_exec_refer(ccc_graph_data(handle), bundle);
         if (conditional) {
             handle->flags |= CCC_WAITS;
             atomic_fetch_add(&ccc_waits_alive, 1);
         }
     } else {
-        ccc_keep_finish(bundle);
+        ccc_refs_release(bundle);
     }
     if (handle == NULL && executable)
         cuGraphExecDestroy(executable);
@@ -93,27 +93,27 @@ static void ccc_exec_settle(ccc_graph *executable)
 // Let go of what an executable keeps for a node, or of all that it keeps: when the launches so far are done.
 static void ccc_exec_release(ccc_graph *executable, uint64_t node, int all)
 {
-    ccc_keep *keep = all ? executable->kept.keeps : ccc_map_find(&executable->by_node, node);
+    ccc_refs *refs = all ? executable->tree.refs : ccc_map_find(&executable->by_node, node);
     int done = 1;
-    if (keep) {
-        ccc_mode mode = ccc_relax_for_all();
+    if (refs) {
+        ccc_mode mode = ccc_force_relaxed_mode();
         ccc_exec_settle(executable);
         done = executable->event == NULL || ccc_reached(executable->event) == CUDA_SUCCESS;
-        ccc_tense(&mode);
+        ccc_restore_mode(&mode);
     }
     if (all)
         ccc_map_end(&executable->by_node);
     else
         ccc_map_remove(&executable->by_node, node);
-    for (ccc_keep *next; keep; keep = next) {
-        next = all ? keep->next : NULL;
-        ccc_keep_unlink(keep);
+    for (ccc_refs *next; refs; refs = next) {
+        next = all ? refs->next : NULL;
+        ccc_refs_unlink(refs);
         if (!done) {
-            keep->event = ccc_await_too(executable->event);
-            ccc_keep_await(keep);
+            refs->event = ccc_await_too(executable->event);
+            ccc_refs_release_later(refs);
             ccc_release_ask();
         } else {
-            ccc_keep_finish(keep);
+            ccc_refs_release(refs);
         }
     }
 }
@@ -132,7 +132,7 @@ static CUresult ccc_destroy_graph(ccc_handle *handle, const char **call)
     }
     if (graph) {  // not the second try, in another context
         ccc_exec_release(graph, 0, 1);
-        ccc_kept_clear(&graph->names, &graph->kept);  // of a definition: for graphs inside it
+        ccc_ref_tree_clear(&graph->names, &graph->tree);  // of a definition: for graphs inside it
         ccc_map_end(&graph->names);
         ccc_await_end(graph->event);
         ccc_exec_forget_stream(graph);
@@ -153,14 +153,14 @@ static int ccc_exec_share(const ccc_graph *executable, const ccc_handle *stream)
     CUgraph graph;
     CUuserObject object;
     int status = ccc_capture_info(stream, NULL, &graph, NULL, NULL);
-    for (ccc_keep *keep = executable->kept.keeps; keep && status == 0; keep = keep->next) {
-        atomic_fetch_add(&keep->uses, 1);
-        status = ccc_keep_give(keep, graph, &object);
+    for (ccc_refs *refs = executable->tree.refs; refs && status == 0; refs = refs->next) {
+        atomic_fetch_add(&refs->uses, 1);
+        status = ccc_refs_give(refs, graph, &object);
     }
     return status;
 }
 
-// Record the event behind a launch. One that a keep waits for already stays behind the launch that it was for.
+// Record the event behind a launch. One that a ccc_refs waits for already stays behind the launch that it was for.
 static int ccc_exec_mark(ccc_graph *executable, ccc_handle *stream)
 {
     ccc_handle *event = executable->event;
@@ -183,7 +183,7 @@ static int ccc_exec_launched(ccc_graph *executable, ccc_handle *stream)
     if (!(stream->flags & CCC_BORROWED) && !ccc_capturing()) {
         if (executable->stream != stream) {
             ccc_exec_forget_stream(executable);
-            atomic_fetch_add(&stream->holders, 1);
+            atomic_fetch_add(&stream->memory_uses, 1);
             executable->stream = stream;
             ccc_as_stream(stream)->followed = 1;
         }
@@ -209,7 +209,7 @@ static int ccc_graph_launch_in(ccc_handle *executable, ccc_handle *stream)
     CCC_ENTER(executable);
     CCC_SUBMIT;
     CCC_TRY(cuGraphLaunch, CCC_EXEC_OF(executable), CCC_STRM(stream));
-    return ccc_graph_data(executable)->kept.keeps ? ccc_exec_launched(ccc_graph_data(executable), stream) : 0;
+    return ccc_graph_data(executable)->tree.refs ? ccc_exec_launched(ccc_graph_data(executable), stream) : 0;
 }
 
 static int ccc_graph_launch(ccc_handle *executable, ccc_handle *stream)
@@ -230,18 +230,18 @@ static int ccc_graph_upload(ccc_handle *executable, ccc_handle *stream)
 static int ccc_graph_update(ccc_handle *executable, ccc_handle *graph, ccc_refusal *why)
 {
     CUgraphExecUpdateResultInfo info = {0};
-    ccc_keep *bundle = NULL;
+    ccc_refs *bundle = NULL;
     CCC_ENTER_ALL_OR(status, executable, graph);
-    if ((status = ccc_kept_bundle(ccc_graph_kept(graph), &bundle)) == 0) {
+    if ((status = ccc_ref_tree_bundle(ccc_graph_tree(graph), &bundle)) == 0) {
         CUresult result = cuGraphExecUpdate(CCC_EXEC_OF(executable), CCC_GRAPH_OF(graph), &info);
         if (result)
             status = ccc_fail((int)result, "cuGraphExecUpdate");
     }
     if (status) {
-        ccc_keep_finish(bundle);
+        ccc_refs_release(bundle);
     } else {
         ccc_exec_release(ccc_graph_data(executable), 0, 1);
-        ccc_exec_keep(ccc_graph_data(executable), bundle);
+        ccc_exec_refer(ccc_graph_data(executable), bundle);
     }
     why->result = (int)info.result;
     why->node = (uintptr_t)info.errorNode;
@@ -252,26 +252,26 @@ static int ccc_graph_update(ccc_handle *executable, ccc_handle *graph, ccc_refus
 // parameters of a child node, for which what that keeps itself is kept. The driver looks at the node: of the graph,
 // too, it wants one call after the other.
 static int ccc_exec_set(ccc_handle *executable, ccc_handle *graph, uint64_t node, CUgraphNodeParams *params,
-                        ccc_handle *child, ccc_keep *keep)
+                        ccc_handle *child, ccc_refs *refs)
 {
-    CCC_ENTER_ALL_OR((ccc_keep_finish(keep), status), executable, graph, child);
+    CCC_ENTER_ALL_OR((ccc_refs_release(refs), status), executable, graph, child);
     status = ccc_graph_check(graph, &node, 1);
     if (status == 0 && child)
-        status = ccc_kept_bundle(ccc_graph_kept(child), &keep);
-    if (status == 0 && keep)
+        status = ccc_ref_tree_bundle(ccc_graph_tree(child), &refs);
+    if (status == 0 && refs)
         status = ccc_map_reserve(&ccc_graph_data(executable)->by_node, 1);
-    if (status == 0 && (status = ccc_graph_complete(params, keep)) == 0) {
+    if (status == 0 && (status = ccc_graph_complete(params, refs)) == 0) {
         CUresult result = cuGraphExecNodeSetParams(CCC_EXEC_OF(executable), (CUgraphNode)(uintptr_t)node, params);
         if (result)
             status = ccc_fail((int)result, "cuGraphExecNodeSetParams");
     }
     if (status) {
-        ccc_keep_finish(keep);
+        ccc_refs_release(refs);
     } else {
         ccc_exec_release(ccc_graph_data(executable), node, 0);
-        if (keep) {
-            ccc_map_set(&ccc_graph_data(executable)->by_node, node, keep);
-            ccc_exec_keep(ccc_graph_data(executable), keep);
+        if (refs) {
+            ccc_map_set(&ccc_graph_data(executable)->by_node, node, refs);
+            ccc_exec_refer(ccc_graph_data(executable), refs);
         }
     }
     return status;

@@ -50,22 +50,22 @@ static int ccc_graph_context(CUgraphNodeParams *params)
     return *context ? 0 : ccc_fail(CCC_NO_CONTEXT, "cuCtxGetCurrent");
 }
 
-// What a node is given beside its parameters' own: a context, and a host function the way through its keep.
-static int ccc_graph_complete(CUgraphNodeParams *params, ccc_keep *keep)
+// What a node is given beside its parameters' own: a context, and a host function the way through its ccc_refs.
+static int ccc_graph_complete(CUgraphNodeParams *params, ccc_refs *refs)
 {
     if (params->type != CU_GRAPH_NODE_TYPE_HOST)
         return ccc_graph_context(params);
-    ccc_host_wrap(&params->host, keep);
+    ccc_host_wrap(&params->host, refs);
     return 0;
 }
 
 // Tell the driver where memory is: the driver itself is asked, unless a graph allocates the memory.
-static int ccc_graph_place(ccc_box *box, int on_device)
+static int ccc_graph_place(ccc_region *box, int on_device)
 {
-    if (ccc_box_is_array(box))
+    if (ccc_region_is_array(box))
         return 0;
     int of_graph = on_device || (box->handle && box->handle->flags & CCC_OF_GRAPH);
-    int type = of_graph ? CU_MEMORYTYPE_DEVICE : ccc_pointer_kind(ccc_box_address(box));
+    int type = of_graph ? CU_MEMORYTYPE_DEVICE : ccc_pointer_kind(ccc_region_address(box));
     if (type < 0)
         return ccc_last.status;
     box->on_host = type == CU_MEMORYTYPE_HOST;
@@ -75,19 +75,19 @@ static int ccc_graph_place(ccc_box *box, int on_device)
 
 // The parameters of a copy, which runs in the context of an array that takes part. Addresses of memory are given.
 // `on_device` is of CCC_TO_DEVICE and CCC_FROM_DEVICE.
-static int ccc_graph_copy_params(CUgraphNodeParams *params, const ccc_box_copy *copy, int on_device)
+static int ccc_graph_copy_params(CUgraphNodeParams *params, const ccc_region_copy *copy, int on_device)
 {
-    ccc_box_copy placed = *copy;
-    CCC_USE_MAYBE(ccc_box_is_array(&copy->target) ? copy->target.handle : NULL);
-    CCC_USE_MAYBE(ccc_box_is_array(&copy->source) ? copy->source.handle : NULL);
+    ccc_region_copy placed = *copy;
+    CCC_USE_MAYBE(ccc_region_is_array(&copy->target) ? copy->target.handle : NULL);
+    CCC_USE_MAYBE(ccc_region_is_array(&copy->source) ? copy->source.handle : NULL);
     int status = ccc_graph_place(&placed.source, on_device & CCC_FROM_DEVICE);
     if (status == 0)
         status = ccc_graph_place(&placed.target, on_device & CCC_TO_DEVICE);
     if (status)
         return status;
     params->type = CU_GRAPH_NODE_TYPE_MEMCPY;
-    params->memcpy.copyParams = ccc_box_describe(&placed);
-    const ccc_handle *array = ccc_box_array(copy);
+    params->memcpy.copyParams = ccc_region_describe(&placed);
+    const ccc_handle *array = ccc_region_array(copy);
     if (array)
         params->memcpy.copyCtx = CCC_CTX(ccc_context_of(array));
     return 0;
@@ -96,7 +96,7 @@ static int ccc_graph_copy_params(CUgraphNodeParams *params, const ccc_box_copy *
 // The parameters of a copy between views.
 static int ccc_graph_view_params(CUgraphNodeParams *params, const ccc_strided_copy *view, int on_device)
 {
-    const ccc_box_copy copy = ccc_view_box(view);
+    const ccc_region_copy copy = ccc_view_region(view);
     return ccc_graph_copy_params(params, &copy, on_device);
 }
 
@@ -159,12 +159,12 @@ typedef struct ccc_added {
     int status;
     uint64_t node;
     uint64_t context;  // that the node runs in; 0: none
-    ccc_keep *keep;    // what the graph keeps for it; NULL: nothing
+    ccc_refs *refs;    // what the graph keeps for it; NULL: nothing
 } ccc_added;
 
-static ccc_added ccc_not_added(int status, ccc_keep *keep)
+static ccc_added ccc_not_added(int status, ccc_refs *refs)
 {
-    ccc_keep_finish(keep);
+    ccc_refs_release(refs);
     return (ccc_added){.status = status};
 }
 
@@ -173,23 +173,23 @@ static void ccc_graph_has_bodies(ccc_handle *handle, const uint64_t *bodies, siz
 {
     ccc_graph_found(handle, bodies, count);
     for (size_t i = 0; i < count; i++)
-        ccc_kept_forget(&ccc_root_data(handle)->names, bodies[i]);
+        ccc_ref_tree_forget(&ccc_root_data(handle)->names, bodies[i]);
 }
 
-// Add a node that comes after `count` others. The lock is held; `attributes` and the keep may be NULL.
+// Add a node that comes after `count` others. The lock is held; `attributes` and the ccc_refs may be NULL.
 static ccc_added ccc_graph_add_to(ccc_handle *handle, const uint64_t *before, size_t count, CUgraphNodeParams *params,
-                                  ccc_attributes *attributes, ccc_keep *keep)
+                                  ccc_attributes *attributes, ccc_refs *refs)
 {
     CUgraph graph = CCC_GRAPH_OF(handle);
     CUgraphNode node = NULL;
     int status = ccc_graph_check(handle, before, count);
     if (status == 0)
-        status = ccc_graph_complete(params, keep);
+        status = ccc_graph_complete(params, refs);
     if (status == 0 && attributes)
         status = ccc_graph_try_attributes(params, attributes);
     if (status)
-        return ccc_not_added(status, keep);
-    if ((status = ccc_graph_attach(handle, keep)))
+        return ccc_not_added(status, refs);
+    if ((status = ccc_graph_attach(handle, refs)))
         return ccc_not_added(status, NULL);
     const CUgraphNode *others = (const CUgraphNode *)before;
     CUresult result = CCC_WITH_EDGE_DATA(cuGraphAddNode)(&node, graph, others, NULL, count, params);
@@ -203,10 +203,10 @@ static ccc_added ccc_graph_add_to(ccc_handle *handle, const uint64_t *before, si
         ccc_last = failure;
     }
     if (status) {
-        ccc_graph_detach(handle, keep);
+        ccc_graph_detach(handle, refs);
         return ccc_not_added(status, NULL);
     }
-    ccc_added added = {.node = (uintptr_t)node, .keep = keep};
+    ccc_added added = {.node = (uintptr_t)node, .refs = refs};
     ccc_graph_found(handle, &added.node, 1);
     if (params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
         ccc_root_data(handle)->conditional = 1;
@@ -218,13 +218,13 @@ static ccc_added ccc_graph_add_to(ccc_handle *handle, const uint64_t *before, si
 
 // The same for whoever does not hold the lock. `child` is the graph to embed, or NULL.
 static ccc_added ccc_graph_add(ccc_handle *graph, const uint64_t *before, size_t count, CUgraphNodeParams *params,
-                               ccc_attributes *attributes, ccc_handle *child, ccc_keep *keep)
+                               ccc_attributes *attributes, ccc_handle *child, ccc_refs *refs)
 {
-    CCC_ENTER_ALL_OR(ccc_not_added(status, keep), graph, child);
-    ccc_kept *copy;
+    CCC_ENTER_ALL_OR(ccc_not_added(status, refs), graph, child);
+    ccc_ref_tree *copy;
     status = ccc_graph_embed(graph, child, &copy);
     ccc_added added =
-        status ? ccc_not_added(status, keep) : ccc_graph_add_to(graph, before, count, params, attributes, keep);
+        status ? ccc_not_added(status, refs) : ccc_graph_add_to(graph, before, count, params, attributes, refs);
     if (status == 0)
         ccc_graph_embedded(graph, added.node, copy);
     if (child && ccc_root_data(child)->conditional)
@@ -275,27 +275,27 @@ static ccc_added ccc_graph_add_launch(ccc_handle *graph, uint64_t before, const 
         return ccc_not_added(CCC_UNCHECKED, NULL);
     CCC_USE_OR(target->kernel, ccc_not_added(CCC_CLOSED, NULL));
     CCC_ENTER_OR(graph, NULL, 0, ccc_not_added(status, NULL));
-    ccc_keep *keep = ccc_keep_of(target->kernel, handles, count, 0, 0);
-    if (keep == NULL)
+    ccc_refs *refs = ccc_refs_of(target->kernel, handles, count, 0, 0);
+    if (refs == NULL)
         return ccc_not_added(ccc_last.status, NULL);
     ccc_graph_launch_params(&params, target, config, arguments, pointers);
-    return ccc_graph_add_to(graph, &before, before != 0, &params, NULL, keep);
+    return ccc_graph_add_to(graph, &before, before != 0, &params, NULL, refs);
 }
 
 // Set a node's parameters, and what is kept for them in place of `old`. If there is a child, a copy of it takes the
 // place of the graphs inside the node, of which `count` are known. They are noted as gone here: Python may be
 // interrupted.
 static int ccc_graph_set(ccc_handle *graph, uint64_t node, CUgraphNodeParams *params, ccc_attributes *attributes,
-                         ccc_handle *child, const uint64_t *inner, size_t count, ccc_keep *keep, ccc_keep *old)
+                         ccc_handle *child, const uint64_t *inner, size_t count, ccc_refs *refs, ccc_refs *old)
 {
-    ccc_kept *copy = NULL;
+    ccc_ref_tree *copy = NULL;
     CUgraphNode target = (CUgraphNode)(uintptr_t)node;
-    CCC_ENTER_ALL_OR((ccc_keep_finish(keep), status), graph, child);
+    CCC_ENTER_ALL_OR((ccc_refs_release(refs), status), graph, child);
     ccc_map *gone = &ccc_root_data(graph)->gone;
     if ((status = ccc_graph_check(graph, &node, 1)) || (child && (status = ccc_map_reserve(gone, count))) ||
-        (status = ccc_graph_complete(params, keep)) || (status = ccc_graph_embed(graph, child, &copy))) {
-        ccc_keep_finish(keep);
-    } else if ((status = ccc_graph_attach(graph, keep)) == 0) {
+        (status = ccc_graph_complete(params, refs)) || (status = ccc_graph_embed(graph, child, &copy))) {
+        ccc_refs_release(refs);
+    } else if ((status = ccc_graph_attach(graph, refs)) == 0) {
         if (attributes)
             status = ccc_graph_set_attributes(target, attributes);
         CUresult result = status ? CUDA_SUCCESS : cuGraphNodeSetParams(target, params);
@@ -304,7 +304,7 @@ static int ccc_graph_set(ccc_handle *graph, uint64_t node, CUgraphNodeParams *pa
                 ccc_graph_reset_attributes(target, attributes, attributes->count);
             status = ccc_fail((int)result, "cuGraphNodeSetParams");
         }
-        ccc_graph_detach(graph, status ? keep : old);
+        ccc_graph_detach(graph, status ? refs : old);
     }
     if (child && status == 0) {
         for (size_t i = 0; i < count; i++)

@@ -43,7 +43,7 @@ static int ccc_needs_context(const ccc_handle *handle)
 static void ccc_destroy(ccc_handle *handle)
 {
     CUresult (*const destroy)(ccc_handle *, const char **) = ccc_types[handle->kind]->destroy;
-    ccc_mode mode = ccc_relax();
+    ccc_mode mode = ccc_enter_relaxed_mode();
     int needs_context = ccc_needs_context(handle);
     const char *call = "";
     ccc_handle *home = handle->parent;
@@ -54,7 +54,7 @@ static void ccc_destroy(ccc_handle *handle)
     if (result == CUDA_ERROR_INVALID_CONTEXT && !pushed && (pushed = ccc_push(home)))
         result = destroy(handle, &call);
     ccc_pop(pushed);
-    ccc_tense(&mode);
+    ccc_restore_mode(&mode);
     if (result && ccc_driver.reason != CCC_FORKED)  // a child of fork() destroys nothing of its parent
         ccc_cleanup_failed((int)result, call);
 }

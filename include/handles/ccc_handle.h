@@ -6,8 +6,8 @@
 // A handle is kept by two counts. `uses` are the references that need the driver handle alive: the Python object until
 // it is closed, and every handle that depends on this one (a stream's handle uses its context's). When the last use
 // goes, the handle is destroyed and the parents are released, without Python, on whatever thread that happens.
-// `holders` are those that may still look at the memory of the handle: the Python object until it is collected, and the
-// uses as one. So closing from two threads at once, or closing an object that a buffer still needs, is never a use
+// `memory_uses` are those that may still look at the memory of the handle: the Python object until it is collected, and
+// the uses as one. So closing from two threads at once, or closing an object that a buffer still needs, is never a use
 // after free.
 //
 // The structure of each kind begins with a ccc_handle. The differences between kinds are in its ccc_handle_type, in the
@@ -24,7 +24,7 @@
 
 struct ccc_handle {
     CCC_HEAD
-    _Atomic(uint32_t) holders;
+    _Atomic(uint32_t) memory_uses;
     CUdevice device;
     ccc_handle *parent;    // context of a stream, event or buffer; library of a kernel
     ccc_handle *deferred;  // the next of those that wait to end elsewhere
@@ -60,7 +60,7 @@ static atomic_int ccc_waits_alive;  // how many handles there are that have CCC_
 
 static long ccc_live_count(int kind) { return kind >= 0 && kind < CCC_KINDS ? atomic_load(&ccc_live[kind]) : 0; }
 
-// Make a handle with one use and one holder, both the caller's. Parents given are retained. NULL: out of memory.
+// Make a handle with one use and one memory use, both the caller's. Parents given are retained. NULL: out of memory.
 static inline ccc_handle *ccc_new(ccc_kind kind, uint64_t value, int flags, ccc_handle *parent)
 {
     const size_t size = ccc_types[kind]->size;
@@ -72,7 +72,7 @@ static inline ccc_handle *ccc_new(ccc_kind kind, uint64_t value, int flags, ccc_
     }
     *handle = (ccc_handle){
         .uses = CCC_FIRST_USE,
-        .holders = 2,
+        .memory_uses = 2,
         .flags = flags,
         .kind = kind,
         .device = parent ? parent->device : -1,
@@ -91,9 +91,9 @@ static inline ccc_handle *ccc_new(ccc_kind kind, uint64_t value, int flags, ccc_
 
 static void ccc_release_memory(ccc_handle *handle)
 {
-    // the last holder is alone with the handle
-    if (atomic_load_explicit(&handle->holders, memory_order_acquire) == 1 ||
-        atomic_fetch_sub_explicit(&handle->holders, 1, memory_order_acq_rel) == 1) {
+    // the last memory use: nothing else has the handle
+    if (atomic_load_explicit(&handle->memory_uses, memory_order_acquire) == 1 ||
+        atomic_fetch_sub_explicit(&handle->memory_uses, 1, memory_order_acq_rel) == 1) {
         free(handle->memory);
         free(handle);
     }

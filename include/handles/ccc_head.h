@@ -33,12 +33,12 @@ enum {
 #define CCC_OPEN (UINT32_C(1) << 31)
 #define CCC_FIRST_USE (CCC_OPEN | 1)
 
-// `held` is of the module _calls and guarded by the GIL (python/ccc_hold.h): the calls that go on with the handle, for
+// `calls` is of the module _calls and guarded by the GIL (python/ccc_uses.h): the calls that go on with the handle, for
 // which the Python object has kept its use. `uses` has CCC_OPEN too, and `value` is the driver handle, or the address
 // of memory.
 #define CCC_HEAD \
     _Atomic(uint32_t) uses; \
-    uint32_t held; \
+    uint32_t calls; \
     int flags; \
     ccc_kind kind; \
     uint64_t value;

@@ -17,7 +17,7 @@ typedef struct ccc_mode {
 } ccc_mode;
 
 // The same as below, also while another library captures a stream.
-static ccc_mode ccc_relax_for_all(void)
+static ccc_mode ccc_force_relaxed_mode(void)
 {
     ccc_mode mode = {0, CU_STREAM_CAPTURE_MODE_RELAXED};
     mode.changed = cuThreadExchangeStreamCaptureMode(&mode.before) == CUDA_SUCCESS;
@@ -27,12 +27,12 @@ static ccc_mode ccc_relax_for_all(void)
 // Calls that the driver deems unsafe while this thread or any other captures a stream, by the mode of the capture, are
 // refused, and the capture is given up. Cleanup is safe in every mode: the objects freed and destroyed here are in no
 // graph. So are pools, and allocations from them in streams that are not captured.
-static ccc_mode ccc_relax(void)
+static ccc_mode ccc_enter_relaxed_mode(void)
 {
-    return atomic_load(&ccc_captures) ? ccc_relax_for_all() : (ccc_mode){0, CU_STREAM_CAPTURE_MODE_RELAXED};
+    return atomic_load(&ccc_captures) ? ccc_force_relaxed_mode() : (ccc_mode){0, CU_STREAM_CAPTURE_MODE_RELAXED};
 }
 
-static void ccc_tense(ccc_mode *mode)
+static void ccc_restore_mode(ccc_mode *mode)
 {
     CUresult result = mode->changed ? cuThreadExchangeStreamCaptureMode(&mode->before) : CUDA_SUCCESS;
     if (result)
@@ -40,7 +40,8 @@ static void ccc_tense(ccc_mode *mode)
 }
 
 // From here to the end of the scope the thread may make such calls.
-#define CCC_RELAX __attribute__((cleanup(ccc_tense))) ccc_mode CCC_JOIN(ccc_mode_, __COUNTER__) = ccc_relax()
+#define CCC_RELAXED_MODE \
+    __attribute__((cleanup(ccc_restore_mode))) ccc_mode CCC_JOIN(ccc_mode_, __COUNTER__) = ccc_enter_relaxed_mode()
 
 // While streams are captured, calls that give a stream work hold this lock for reading: the driver guards captures
 // itself. Three things it does not guard, and they hold the lock for writing: calls on a graph, which may be the one
@@ -58,8 +59,8 @@ static int ccc_capturing(void)
     return !CCC_LIKELY(atomic_load_explicit(&ccc_captures, memory_order_acquire) == 0) && ccc_graph_locks();
 }
 
-// Hold the lock for writing, if a stream is captured. Returns whether it is held until ccc_include.
-static int ccc_exclude(void)
+// Hold the lock for writing, if a stream is captured. Returns whether it is held until ccc_unlock_captures.
+static int ccc_lock_captures(void)
 {
     if (!ccc_exclusive && !ccc_capturing())
         return 0;
@@ -68,7 +69,7 @@ static int ccc_exclude(void)
     return 1;
 }
 
-static void ccc_include(const int *held)
+static void ccc_unlock_captures(const int *held)
 {
     if (*held && --ccc_exclusive == 0)
         pthread_rwlock_unlock(&ccc_capture_order);
@@ -93,6 +94,8 @@ static void ccc_submitted(const int *held)
 #define CCC_SUBMIT __attribute__((cleanup(ccc_submitted))) const int CCC_JOIN(ccc_submit_, __COUNTER__) = ccc_submit()
 
 // From here to the end of the scope a capture ends, its graph is changed, or the driver's data of it is read.
-#define CCC_EXCLUDE __attribute__((cleanup(ccc_include))) const int CCC_JOIN(ccc_exclude_, __COUNTER__) = ccc_exclude()
+#define CCC_LOCK_CAPTURES \
+    __attribute__((cleanup(ccc_unlock_captures))) const int CCC_JOIN(ccc_lock_captures_, __COUNTER__) = \
+        ccc_lock_captures()
 
 #endif

@@ -24,7 +24,7 @@ struct ccc_config {
 // An attribute refers to this object: its memory stays readable until ccc_config_end, whoever closes it.
 static void ccc_config_refer(ccc_config *config, ccc_handle *object)
 {
-    atomic_fetch_add_explicit(&object->holders, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&object->memory_uses, 1, memory_order_relaxed);
     config->objects[config->object_count++] = object;
 }
 

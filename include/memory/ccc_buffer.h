@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "streams/ccc_keep.h"
+#include "streams/ccc_refs.h"
 
 typedef struct ccc_charge ccc_charge;  // memory/ccc_meter.h
 
@@ -30,7 +30,7 @@ typedef struct ccc_buffer {
     _Atomic(ccc_handle *) stream;     // the buffer is freed in the order of this stream
     _Atomic(size_t) size;             // memory in reserved addresses grows
     _Atomic(ccc_charge *) charges;    // who counts the buffer
-    _Atomic(ccc_keep *) keep;         // finished when the memory was freed; or NULL
+    _Atomic(ccc_refs *) refs;         // finished when the memory was freed; or NULL
     struct ccc_virtual *mappings;     // of a buffer in reserved addresses
     struct ccc_import *import;        // of a buffer of another process: the import that it shares with others
     _Atomic(uint32_t) readers;        // threads that read the stream, which is not released meanwhile
@@ -75,8 +75,8 @@ static int ccc_pool_is_counted(const ccc_handle *pool)
 
 // Make the handle of a new buffer, which takes over the caller's use of its stream, and of its pool unless `pool` is
 // borrowed. On failure nothing is taken over, and the memory is the caller's.
-static ccc_handle *ccc_buffer_adopt(const ccc_memory_origin *origin, CUdeviceptr pointer, size_t size, int flags,
-                                    ccc_handle *context, ccc_handle *pool, ccc_handle *stream)
+static ccc_handle *ccc_buffer_own(const ccc_memory_origin *origin, CUdeviceptr pointer, size_t size, int flags,
+                                  ccc_handle *context, ccc_handle *pool, ccc_handle *stream)
 {
     ccc_handle *handle = ccc_new(CCC_BUFFER, pointer, flags, context);
     if (handle == NULL)
@@ -96,7 +96,7 @@ static ccc_handle *ccc_buffer_adopt(const ccc_memory_origin *origin, CUdeviceptr
 static ccc_handle *ccc_buffer_new(const ccc_memory_origin *origin, CUdeviceptr pointer, size_t size, int flags,
                                   ccc_handle *context, ccc_handle *pool, ccc_handle *stream)
 {
-    ccc_handle *handle = ccc_buffer_adopt(origin, pointer, size, flags, context, pool, stream);
+    ccc_handle *handle = ccc_buffer_own(origin, pointer, size, flags, context, pool, stream);
     if (handle && ccc_as_buffer(handle)->pool)
         ccc_retain(ccc_as_buffer(handle)->pool);
     if (handle && stream)
@@ -242,16 +242,16 @@ static int ccc_buffer_follow(ccc_handle *buffer, ccc_handle *other) { return ccc
 
 // Keep the Python objects of a token until the memory of a buffer is freed, if others besides the buffer use the
 // memory. Returns whether they are kept; then they replace the objects that were kept in this way before.
-static int ccc_buffer_keep(ccc_handle *buffer, uint64_t token)
+static int ccc_buffer_refer(ccc_handle *buffer, uint64_t token)
 {
     CCC_USE_OR(buffer, 0);
     ccc_handle *whole = (ccc_handle *)ccc_allocation(buffer);
     if (ccc_uses(whole) <= 2)  // the use of the Python object, and this one
         return 0;
-    ccc_keep *keep = ccc_keep_new(NULL, 0, token);
-    if (keep == NULL)
+    ccc_refs *refs = ccc_refs_new(NULL, 0, token);
+    if (refs == NULL)
         return 0;
-    ccc_keep_finish(atomic_exchange(&ccc_as_buffer(whole)->keep, keep));
+    ccc_refs_release(atomic_exchange(&ccc_as_buffer(whole)->refs, refs));
     return 1;
 }
 

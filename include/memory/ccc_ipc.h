@@ -57,24 +57,24 @@ static int ccc_worked(CUresult result, const char *call)
 // the driver (580 at least) do what it does at the end of a free, which a query does not.
 static size_t ccc_points_pending(ccc_points *points)
 {
-    size_t kept = 0;
+    size_t tree = 0;
     for (size_t i = 0; i < points->count; i++) {
         CUevent event = points->events[i];
         if (cuEventQuery(event) == CUDA_ERROR_NOT_READY) {
-            points->events[kept++] = event;
+            points->events[tree++] = event;
         } else {
             ccc_worked(cuEventSynchronize(event), "cuEventSynchronize");
             ccc_worked(cuEventDestroy(event), "cuEventDestroy");
         }
     }
-    return points->count = kept;
+    return points->count = tree;
 }
 
 // In the stream's context: add what the stream has to do now.
 static void ccc_points_add(ccc_points *points, CUstream stream)
 {
-    size_t kept = ccc_points_pending(points);
-    CUevent *grown = realloc(points->events, (kept + 1) * sizeof *grown);
+    size_t tree = ccc_points_pending(points);
+    CUevent *grown = realloc(points->events, (tree + 1) * sizeof *grown);
     if (grown)
         points->events = grown;
     CUevent event = NULL;
@@ -107,7 +107,7 @@ static int ccc_pool_export(const ccc_handle *pool)
 {
     int descriptor = -1;
     CCC_USE_OR(pool, (ccc_closed(), -1));
-    CCC_RELAX;
+    CCC_RELAXED_MODE;
     CCC_TRY_OR(-1, cuMemPoolExportToShareableHandle, &descriptor, (CUmemoryPool)CCC_POINTER(pool),
                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
     return descriptor;
@@ -217,7 +217,7 @@ static ccc_handle *ccc_pool_import(int descriptor, int device)
         ccc_fail(CCC_NO_MEMORY, "malloc");
         return NULL;
     }
-    CCC_RELAX;
+    CCC_RELAXED_MODE;
     pthread_mutex_lock(&ccc_ipc_lock);
     ccc_worked(ccc_mapped_sweep(), "cuMemPoolDestroy");
     CUresult result = cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)descriptor,
@@ -336,7 +336,7 @@ static int ccc_buffer_export(const ccc_handle *buffer, void *payload)
 {
     CUmemPoolPtrExportData data;
     CCC_USE(buffer);
-    CCC_RELAX;
+    CCC_RELAXED_MODE;
     CCC_TRY(cuMemPoolExportPointer, &data, buffer->value);
     memcpy(payload, &data, sizeof data);
     return 0;
@@ -363,7 +363,7 @@ static ccc_handle *ccc_buffer_import(ccc_handle *pool, ccc_handle *stream, const
     CCC_USE_OR(pool, ccc_closed());
     CCC_USE_OR(stream, ccc_closed());
     CCC_SCOPE_OR(NULL, scope, ccc_enter_import(&scope, stream, pool->device));
-    CCC_RELAX;
+    CCC_RELAXED_MODE;
     ccc_import *import = ccc_import_acquire(pool, payload);
     if (import && size > import->size)
         ccc_fail(CCC_TOO_LARGE, "");

@@ -13,11 +13,11 @@ static void ccc_buffer_ended(ccc_handle *handle)
 {
     ccc_buffer *buffer = ccc_as_buffer(handle);
     ccc_charge *charges = atomic_load(&buffer->charges);
-    ccc_keep *keep = atomic_load(&buffer->keep);
+    ccc_refs *refs = atomic_load(&buffer->refs);
     if (charges)
         ccc_end_charges(charges);
-    if (keep)
-        ccc_keep_finish(keep);
+    if (refs)
+        ccc_refs_release(refs);
 }
 
 static const ccc_handle_type ccc_buffer_type = {
@@ -75,7 +75,7 @@ static ccc_handle *ccc_pool_create(const CUmemPoolProps *properties)
     CUmemoryPool pool = NULL;
     if (ccc_init())
         return NULL;
-    CCC_RELAX;
+    CCC_RELAXED_MODE;
     ccc_handle *handle = ccc_new(CCC_POOL, 0, 0, NULL);
     CCC_MAKE(handle, (uintptr_t)pool, cuMemPoolCreate, &pool, properties);
     if (handle)
@@ -91,7 +91,7 @@ static ccc_handle *ccc_pool_current(int allocation, int location, int id)
     int of_device = location == CU_MEM_LOCATION_TYPE_DEVICE && allocation == CU_MEM_ALLOCATION_TYPE_PINNED;
     if (ccc_init())
         return NULL;
-    CCC_RELAX;
+    CCC_RELAXED_MODE;
     CUresult result =
         of_device ? cuDeviceGetMemPool(&pool, id) : cuMemGetMemPool(&pool, &place, (CUmemAllocationType)allocation);
     if (result) {
@@ -107,7 +107,7 @@ static ccc_handle *ccc_pool_current(int allocation, int location, int id)
 static int ccc_pool_get(const ccc_handle *pool, CUmemPool_attribute attribute, void *value)
 {
     CCC_USE(pool);
-    CCC_RELAX;
+    CCC_RELAXED_MODE;
     CCC_TRY(cuMemPoolGetAttribute, (CUmemoryPool)CCC_POINTER(pool), attribute, value);
     return 0;
 }
@@ -115,7 +115,7 @@ static int ccc_pool_get(const ccc_handle *pool, CUmemPool_attribute attribute, v
 static int ccc_pool_set(const ccc_handle *pool, CUmemPool_attribute attribute, void *value)
 {
     CCC_USE(pool);
-    CCC_RELAX;
+    CCC_RELAXED_MODE;
     CCC_TRY(cuMemPoolSetAttribute, (CUmemoryPool)CCC_POINTER(pool), attribute, value);
     return 0;
 }
@@ -156,12 +156,12 @@ static ccc_handle *ccc_pool_allocate_in(ccc_handle *pool, ccc_handle *stream, si
     // pools give memory now, graphs later; captures that are not begun here are not asked for
     if (!CCC_LIKELY(atomic_load_explicit(&ccc_captures, memory_order_relaxed) == 0) && ccc_check_capture(stream))
         return NULL;
-    CCC_RELAX;
+    CCC_RELAXED_MODE;
     if (size > 0)  // the driver refuses 0; an empty buffer owns no memory
         result = cuMemAllocFromPoolAsync(&pointer, size, (CUmemoryPool)CCC_POINTER(pool), CCC_STRM(stream));
     if (result)
         ccc_fail((int)result, "cuMemAllocFromPoolAsync");
-    else if ((handle = ccc_buffer_adopt(&ccc_pool_memory, pointer, size, 0, scope.context, pool, stream)) == NULL &&
+    else if ((handle = ccc_buffer_own(&ccc_pool_memory, pointer, size, 0, scope.context, pool, stream)) == NULL &&
              size > 0)
         cuMemFreeAsync(pointer, CCC_STRM(stream));
     return handle;
@@ -255,7 +255,7 @@ static int ccc_pool_deallocate(const ccc_handle *pool, uint64_t pointer, ccc_han
 {
     CCC_USE(stream);
     CCC_SCOPE(scope, ccc_enter_stream(&scope, stream, pool->device));
-    CCC_RELAX;
+    CCC_RELAXED_MODE;
     if (pointer)
         CCC_TRY(cuMemFreeAsync, pointer, CCC_STRM(stream));
     return 0;

@@ -12,7 +12,7 @@ static int ccc_pool_accessible(const ccc_handle *pool, int device)
     CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
     CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
     CCC_USE_OR(pool, (ccc_closed(), -1));
-    CCC_RELAX;
+    CCC_RELAXED_MODE;
     CCC_TRY_OR(-1, cuMemPoolGetAccess, &flags, (CUmemoryPool)CCC_POINTER(pool), &location);
     return flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
 }
@@ -49,7 +49,7 @@ static int ccc_pool_set_peers(const ccc_handle *pool, const int *ordinals, size_
         access[i].location.id = ordinals[i];
         access[i].flags = i < granted ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     }
-    CCC_RELAX;
+    CCC_RELAXED_MODE;
     CCC_TRY(cuMemPoolSetAccess, (CUmemoryPool)CCC_POINTER(pool), access, count);
     return 0;
 }

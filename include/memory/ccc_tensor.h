@@ -3,8 +3,8 @@
 
 // Memory of ours as DLPack tensors. A consumer may delete a tensor on any thread, with the GIL or without (ccc_api.h):
 // no Python object is involved. Where Python must keep something alive as long as the tensor (memory that a resource
-// written in Python gave), Python pins it under the tensor's address, and the deleter only queues that address and asks
-// the release thread to look.
+// written in Python gave), Python references it under the tensor's address, and the deleter only queues that address
+// and asks the release thread to look.
 #ifndef CCC_TENSOR_H
 #define CCC_TENSOR_H
 

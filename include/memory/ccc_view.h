@@ -4,7 +4,7 @@
 #ifndef CCC_VIEW_H
 #define CCC_VIEW_H
 
-#include "memory/ccc_box.h"
+#include "memory/ccc_region.h"
 #include "memory/ccc_tensor.h"
 
 #define CCC_MAX_AXES 64
@@ -178,8 +178,8 @@ static int ccc_view_capturing(const ccc_handle *stream, int *capturing)
     return 0;
 }
 
-// Something under whose address Python pins what a copy needs; it is found among the finished tensors afterwards.
-static uint64_t ccc_view_keep(void)
+// Something under whose address Python references what a copy needs; it is found among the finished tensors afterwards.
+static uint64_t ccc_view_refer(void)
 {
     ccc_tensor *tensor = calloc(1, sizeof *tensor);
     if (tensor == NULL) {
@@ -190,17 +190,17 @@ static uint64_t ccc_view_keep(void)
     return (uintptr_t)tensor;
 }
 
-static void CUDA_CB ccc_view_copied(void *keep)
+static void CUDA_CB ccc_view_copied(void *token)
 {
     ccc_in_callback++;
-    ccc_tensor_end(keep);
+    ccc_tensor_end(token);
     ccc_in_callback--;
 }
 
 // A planned copy as rows and layers.
-static ccc_box_copy ccc_view_box(const ccc_strided_copy *copy)
+static ccc_region_copy ccc_view_region(const ccc_strided_copy *copy)
 {
-    return (ccc_box_copy){
+    return (ccc_region_copy){
         .target = {.handle = copy->target.handle,
                    .address = copy->target.address,
                    .on_host = copy->target.on_host,
@@ -217,10 +217,11 @@ static ccc_box_copy ccc_view_box(const ccc_strided_copy *copy)
     };
 }
 
-// Release a buffer of host memory, and the objects that Python pins for `keep`, when the work now in a stream is done.
-static int ccc_view_keep_until(uint64_t keep, ccc_handle *buffer, const ccc_handle *stream)
+// Release a buffer of host memory, and the objects that Python references for `token`, when the work now in a stream is
+// done.
+static int ccc_view_refer_until(uint64_t token, ccc_handle *buffer, const ccc_handle *stream)
 {
-    ccc_tensor *tensor = (ccc_tensor *)(uintptr_t)keep;
+    ccc_tensor *tensor = (ccc_tensor *)(uintptr_t)token;
     tensor->buffer = buffer && ccc_retain(buffer) ? buffer : NULL;
     CUresult result;
     {
@@ -236,21 +237,21 @@ static int ccc_view_keep_until(uint64_t keep, ccc_handle *buffer, const ccc_hand
     return status;
 }
 
-// Make a planned copy in the order of a stream. With `keep`, its objects are released when the copy is done, unless
+// Make a planned copy in the order of a stream. With `token`, its objects are released when the copy is done, unless
 // this fails. With `wait` this returns when the copy is done, 0 or CCC_ATTEND, so that no signal handler runs between.
-static int ccc_view_copy(const ccc_strided_copy *copy, ccc_handle *stream, uint64_t keep, int wait)
+static int ccc_view_copy(const ccc_strided_copy *copy, ccc_handle *stream, uint64_t token, int wait)
 {
     CCC_USE(stream);
     CCC_USE_MAYBE(copy->target.handle);
     CCC_USE_MAYBE(copy->source.handle);
     CCC_USES_OBJECTS(stream, copy->target.handle, copy->source.handle);
     CCC_SCOPE(scope, ccc_enter_stream(&scope, stream, copy->device));
-    const ccc_box_copy box = ccc_view_box(copy);
+    const ccc_region_copy box = ccc_view_region(copy);
     int status = box.rows == 1 && box.layers == 1
                      ? ccc_copy_plain(box.target.address, box.source.address, box.width, stream)
-                     : ccc_box_submit(&box, stream);
-    if (status == 0 && keep)
-        status = ccc_view_keep_until(keep, copy->target.on_host ? copy->target.handle : copy->source.handle, stream);
+                     : ccc_region_submit(&box, stream);
+    if (status == 0 && token)
+        status = ccc_view_refer_until(token, copy->target.on_host ? copy->target.handle : copy->source.handle, stream);
     if (status == 0 && wait)
         status = ccc_stream_sync_in(stream);
     return status;

@@ -73,7 +73,7 @@ static PyObject *calls_make_in(PyObject *module, PyObject *const *arguments, Py_
 }
 
 // What object.__new__ does for classes written in Python, without a tuple of arguments.
-static PyObject *calls_blank(PyObject *module, PyObject *class)
+static PyObject *calls_new_object(PyObject *module, PyObject *class)
 {
     if (!PyType_Check(class) || !PyType_HasFeature((PyTypeObject *)class, Py_TPFLAGS_HEAPTYPE) ||
         PyType_HasFeature((PyTypeObject *)class, Py_TPFLAGS_IS_ABSTRACT))
@@ -162,7 +162,7 @@ static PyMethodDef methods[] = {
      "make(cls, function, /, *arguments)\n--\n\nReturn an object for the handle that a function makes, or None."},
     {"make_in", FAST(calls_make_in),
      "make_in(owner, function, /, *arguments)\n--\n\nGive an object the handle that a function makes."},
-    {"blank", calls_blank, METH_O, "blank(cls, /)\n--\n\nReturn an object with nothing set."},
+    {"new_object", calls_new_object, METH_O, "new_object(cls, /)\n--\n\nReturn an object with nothing set."},
     {"exchange", FAST(calls_exchange), "exchange(one, other, /)\n--\n\nExchange the handles of two objects."},
     {"close", calls_close, METH_O, "close(owner, /)\n--\n\nClose, and show failures of cleanup."},
     {"close_once", calls_close_once, METH_O, "close_once(owner, /)\n--\n\nClose, and tell whether this call did."},
@@ -188,7 +188,7 @@ static const struct {
         {&device_name, "_dlpack_device"},
         {&devices_name, "cuda_core_cffi.devices"},
         {&find_name, "_find"},
-        {&keep_name, "_keep"},
+        {&referenced_name, "_keep"},
         {&keywords[COPY], "copy"},
         {&keywords[DL_DEVICE], "dl_device"},
         {&keywords[MAX_VERSION], "max_version"},

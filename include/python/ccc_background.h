@@ -25,7 +25,7 @@ static int ccc_look_in_background(void)
         relaxed = cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
     size_t waiting = ccc_finish_reached(SIZE_MAX);
     ccc_free_captives();
-    if (atomic_load(&ccc_deferred) || atomic_load(&ccc_ends_waiting) || atomic_load(&ccc_tail_count)) {
+    if (atomic_load(&ccc_deferred) || atomic_load(&ccc_ends_waiting) || atomic_load(&ccc_destroyed_stream_count)) {
         ccc_end_deferred();
         waiting += (size_t)ccc_look_for_idle();
         ccc_report_cleanup();

@@ -17,7 +17,7 @@ typedef struct memory {
     owner owner;
     PyObject *resource;
     PyObject *size;
-    PyObject *keep, *whole;  // what the memory needs until it has gone back: here they go after the handle
+    PyObject *referenced, *whole;  // what the memory needs until it has gone back: here they go after the handle
 } memory;
 
 #define LARGEST_BYTE 255
@@ -32,7 +32,7 @@ NATIVE(buffer_copy_to, "Buffer.copy_to", "($self, dst=None, *, stream, options=N
 
 // The names of attributes: what a buffer keeps, and the class of the buffers of a pool; the resource of a buffer, and
 // what DLPack calls its memory.
-static PyObject *keep_name, *allocates_name, *resource_name, *device_name;
+static PyObject *referenced_name, *allocates_name, *resource_name, *device_name;
 
 enum { STREAM, MAX_VERSION, DL_DEVICE, COPY, KEYWORDS };
 static PyObject *keywords[KEYWORDS];
@@ -53,7 +53,7 @@ static int memory_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(((memory *)self)->resource);
-    Py_VISIT(((memory *)self)->keep);
+    Py_VISIT(((memory *)self)->referenced);
     Py_VISIT(((memory *)self)->whole);
     return 0;
 }
@@ -71,7 +71,7 @@ static void memory_dealloc(PyObject *self)
     Py_XDECREF(((memory *)self)->resource);
     Py_XDECREF(((memory *)self)->size);
     drop_handle(self);
-    Py_XDECREF(((memory *)self)->keep);
+    Py_XDECREF(((memory *)self)->referenced);
     Py_XDECREF(((memory *)self)->whole);
     PyObject_GC_Del(self);
     Py_DECREF(type);
@@ -82,7 +82,7 @@ static PyObject *memory_c_handle(PyObject *self, void *unused) { return handle_o
 static PyMemberDef memory_members[] = {
     {"_mr", T_OBJECT_EX, offsetof(memory, resource), 0, NULL},
     {"_size", T_OBJECT_EX, offsetof(memory, size), 0, NULL},
-    {"_keep", T_OBJECT_EX, offsetof(memory, keep), 0, NULL},
+    {"_keep", T_OBJECT_EX, offsetof(memory, referenced), 0, NULL},
     {"_whole", T_OBJECT_EX, offsetof(memory, whole), 0, NULL},
     {NULL, 0, 0, 0, NULL},
 };
@@ -113,9 +113,9 @@ static PyType_Spec memory_spec = {
 // Have a buffer keep a stream of another library, if that has an owner.
 static int keep_stream(PyObject *buffer, PyObject *stream)
 {
-    PyObject *holder = PyObject_GetAttr(stream, owner_name);
-    int result = holder == NULL ? -1 : holder == Py_None ? 0 : PyObject_SetAttr(buffer, keep_name, stream);
-    Py_XDECREF(holder);
+    PyObject *owner = PyObject_GetAttr(stream, owner_name);
+    int result = owner == NULL ? -1 : owner == Py_None ? 0 : PyObject_SetAttr(buffer, referenced_name, stream);
+    Py_XDECREF(owner);
     return result;
 }
 
@@ -134,6 +134,27 @@ static PyObject *make_buffer(PyObject *type, ccc_handle *handle, PyObject *resou
     return self;
 }
 
+#ifdef Py_GIL_DISABLED
+#define class_of_buffers(pool) PyObject_GetAttr(pool, allocates_name)
+#else
+// The class of the buffers that a pool allocates; that of the last class of pools is remembered. A new reference.
+static PyObject *class_of_buffers(PyObject *pool)
+{
+    static PyTypeObject *pools;
+    static PyObject *buffers;
+    if (Py_TYPE(pool) != pools) {
+        PyObject *found = PyObject_GetAttr(pool, allocates_name), *before[] = {(PyObject *)pools, buffers};
+        if (found == NULL)
+            return NULL;
+        pools = (PyTypeObject *)Py_NewRef(Py_TYPE(pool));
+        buffers = found;
+        Py_XDECREF(before[0]);
+        Py_XDECREF(before[1]);
+    }
+    return Py_NewRef(buffers);
+}
+#endif
+
 // A buffer from a pool. NULL with no error set: Python has to look at the arguments, or *failed is set.
 static PyObject *allocate_usual(PyObject *self, PyObject *given_size, PyObject *given_stream, int *failed)
 {
@@ -145,7 +166,7 @@ static PyObject *allocate_usual(PyObject *self, PyObject *given_size, PyObject *
         PyErr_Clear();
         return NULL;
     }
-    PyObject *type = PyObject_GetAttr(self, allocates_name);
+    PyObject *type = class_of_buffers(self);
     if (type == NULL || !PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, memory_type)) {
         Py_XDECREF(type);
         return NULL;
@@ -206,12 +227,12 @@ static PyObject *buffer_fill(PyObject *self, PyObject *const *arguments, Py_ssiz
     PyObject *behind;
     ccc_handle *buffer = handle_of(self, CCC_BUFFER), *stream = stream_of_call(arguments, count, names, &behind);
     long value = buffer && stream ? byte_of(arguments[0]) : -1;
-    if (value < 0 || !hold_both(buffer, stream)) {
+    if (value < 0 || !begin_both_uses(buffer, stream)) {
         Py_XDECREF(behind);
         return call_body(&native_buffer_fill, self, arguments, count, names);
     }
     Py_BEGIN_ALLOW_THREADS status = helpers->fill_in(buffer, stream, (uint32_t)value, 1);
-    Py_END_ALLOW_THREADS let_go_of_both(buffer, stream);
+    Py_END_ALLOW_THREADS end_both_uses(buffer, stream);
     Py_XDECREF(behind);
     return result_of(&native_buffer_fill, status, Py_None, self, arguments, count, names);
 }
@@ -226,10 +247,10 @@ static int copy_whole(ccc_handle *destination, ccc_handle *source, ccc_handle *s
         helpers->bytes(destination) != helpers->bytes(source))
         return UNUSUAL;
     ccc_handle *const all[] = {destination, source, stream};
-    if (!hold_all(all, 3))
+    if (!begin_uses(all, 3))
         return UNUSUAL;
     Py_BEGIN_ALLOW_THREADS status = helpers->copy_in(destination, source, stream);
-    Py_END_ALLOW_THREADS let_go_of_all(all, 3);
+    Py_END_ALLOW_THREADS end_uses(all, 3);
     return status;
 }
 

@@ -150,7 +150,7 @@ static int ccc_exchange_show(void *object, DLTensor *out)
 {
     if (out == NULL)
         return ccc_exchange_refuse(PyExc_ValueError, "there is no place for the tensor: out is NULL");
-    const DLManagedTensorVersioned *tensor = ccc_exchange_ask(object, "_lend_tensor", 0);
+    const DLManagedTensorVersioned *tensor = ccc_exchange_ask(object, "_share_tensor", 0);
     if (tensor)
         *out = tensor->dl_tensor;
     return tensor ? 0 : -1;

@@ -18,16 +18,16 @@ static int check_tuple(PyObject *values)
 static int launch_stored(const packer *packer, const ccc_config *config, ccc_handle *kernel, ccc_handle *stream,
                          const char *packed, ccc_handle *const *objects, int *status)
 {
-    if (!hold_both(stream, kernel))
+    if (!begin_both_uses(stream, kernel))
         return 1;
-    int held = hold_all(objects, packer->objects);
-    if (held) {
+    int calls = begin_uses(objects, packer->objects);
+    if (calls) {
         Py_BEGIN_ALLOW_THREADS *status =
             helpers->launch_in(config, kernel, stream, packed, packer->size, objects, (size_t)packer->objects);
-        Py_END_ALLOW_THREADS let_go_of_all(objects, packer->objects);
+        Py_END_ALLOW_THREADS end_uses(objects, packer->objects);
     }
-    let_go_of_both(stream, kernel);
-    return !held;
+    end_both_uses(stream, kernel);
+    return !calls;
 }
 
 // Launch with arguments that are in a tuple, or else in an array, in the order of a stream. 0: it was tried, with this

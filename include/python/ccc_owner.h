@@ -11,7 +11,7 @@
 
 #include <structmember.h>
 
-#include "python/ccc_hold.h"
+#include "python/ccc_uses.h"
 #include "python/ccc_module.h"
 
 typedef struct owner {
@@ -202,7 +202,7 @@ static PyObject *owner_is_closed(PyObject *self, void *unused)
 
 static PyGetSetDef owner_properties[] = {
     {"handle", owner_value, NULL, "The driver's handle as an integer, the address; 0 once closed.", NULL},
-    {"_value", owner_value, NULL, "The driver's handle as an integer, whatever programs get.", NULL},
+    {"_driver_handle", owner_value, NULL, "The driver's handle as an integer, whatever programs get.", NULL},
     {"is_closed", owner_is_closed, NULL, "Whether :meth:`close` was called.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -25,10 +25,10 @@ static PyObject *stream_record(PyObject *self, PyObject *const *arguments, Py_ss
     int status;
     ccc_handle *stream = HANDLE(self);
     ccc_handle *event = count == 1 && !names ? handle_of(arguments[0], CCC_EVENT) : NULL;
-    if (stream == NULL || event == NULL || !hold_both(stream, event))
+    if (stream == NULL || event == NULL || !begin_both_uses(stream, event))
         return call_body(&native_stream_record, self, arguments, count, names);
     Py_BEGIN_ALLOW_THREADS status = helpers->event_record_in(event, stream);
-    Py_END_ALLOW_THREADS let_go_of_both(stream, event);
+    Py_END_ALLOW_THREADS end_both_uses(stream, event);
     return result_of(&native_stream_record, status, arguments[0], self, arguments, count, names);
 }
 
@@ -38,11 +38,11 @@ static PyObject *stream_wait(PyObject *self, PyObject *const *arguments, Py_ssiz
     int is_usual = count == 1 && !names;
     ccc_handle *stream = HANDLE(self), *event = is_usual ? handle_of(arguments[0], CCC_EVENT) : NULL;
     ccc_handle *other = is_usual && event == NULL ? handle_of(arguments[0], CCC_STREAM) : NULL;
-    if (stream == NULL || (event == NULL && other == NULL) || !hold_both(stream, event ? event : other))
+    if (stream == NULL || (event == NULL && other == NULL) || !begin_both_uses(stream, event ? event : other))
         return call_body(&native_stream_wait, self, arguments, count, names);
     Py_BEGIN_ALLOW_THREADS status =
         event ? helpers->stream_wait_event_in(stream, event) : helpers->stream_wait_stream_in(stream, other);
-    Py_END_ALLOW_THREADS let_go_of_both(stream, event ? event : other);
+    Py_END_ALLOW_THREADS end_both_uses(stream, event ? event : other);
     return result_of(&native_stream_wait, status, Py_None, self, arguments, count, names);
 }
 
@@ -50,10 +50,10 @@ static PyObject *sync_with(PyObject *self, int (*helper)(const ccc_handle *handl
 {
     int status;
     ccc_handle *handle = HANDLE(self);
-    if (handle == NULL || !hold(handle))
+    if (handle == NULL || !begin_use(handle))
         return call_body(native, self, NULL, 0, NULL);
     Py_BEGIN_ALLOW_THREADS status = helper(handle);
-    Py_END_ALLOW_THREADS let_go(handle);
+    Py_END_ALLOW_THREADS end_use(handle);
     return result_of(native, status, Py_None, self, NULL, 0, NULL);
 }
 
@@ -73,12 +73,12 @@ static PyObject *graph_launch(PyObject *self, PyObject *const *arguments, Py_ssi
     PyObject *behind = NULL;
     ccc_handle *executable = HANDLE(self);
     ccc_handle *stream = count == 1 && !names ? stream_of(arguments[0], &behind) : NULL;
-    if (executable == NULL || stream == NULL || !hold(stream)) {
+    if (executable == NULL || stream == NULL || !begin_use(stream)) {
         Py_XDECREF(behind);
         return call_body(&native_graph_launch, self, arguments, count, names);
     }
     Py_BEGIN_ALLOW_THREADS status = helpers->graph_launch_in(executable, stream);
-    Py_END_ALLOW_THREADS let_go(stream);
+    Py_END_ALLOW_THREADS end_use(stream);
     Py_XDECREF(behind);
     return result_of(&native_graph_launch, status, Py_None, self, arguments, count, names);
 }
@@ -87,11 +87,11 @@ static PyObject *event_is_done(PyObject *self, void *unused)
 {
     int status;
     ccc_handle *event = HANDLE(self);
-    if (event == NULL || !hold(event))
+    if (event == NULL || !begin_use(event))
         return call_body(&native_event_is_done, self, NULL, 0, NULL);
     Py_BEGIN_ALLOW_THREADS  // the driver may wait for a lock that another thread has for long
         status = helpers->event_query_in(event);
-    Py_END_ALLOW_THREADS let_go(event);
+    Py_END_ALLOW_THREADS end_use(event);
     if (status == 0)
         Py_RETURN_TRUE;
     if (status == CCC_NOT_READY)
@@ -103,13 +103,13 @@ static PyObject *operand_subtract(PyObject *end, PyObject *start)
 {
     double milliseconds;
     ccc_handle *from = handle_of(start, CCC_EVENT), *to = handle_of(end, CCC_EVENT);
-    if (from == NULL || to == NULL || !hold_both(from, to)) {
+    if (from == NULL || to == NULL || !begin_both_uses(from, to)) {
         if (native_event_sub.body == NULL || !PyObject_TypeCheck(end, operand_type))
             Py_RETURN_NOTIMPLEMENTED;
         return call_body(&native_event_sub, end, &start, 1, NULL);
     }
     Py_BEGIN_ALLOW_THREADS milliseconds = helpers->event_elapsed_in(from, to);
-    Py_END_ALLOW_THREADS let_go_of_both(from, to);
+    Py_END_ALLOW_THREADS end_both_uses(from, to);
     if (milliseconds == milliseconds)  // not NaN
         return PyFloat_FromDouble(milliseconds);
     return call_failed(&native_event_sub, helpers->last_status(), end, &start, 1, NULL);

@@ -14,25 +14,25 @@ static int ccc_stream_call(const ccc_handle *stream, uint64_t function, uint64_t
     CUgraph graph = NULL;
     int status = 0;
     CCC_USE(stream);
-    CCC_EXCLUDE;  // the graph of a capture keeps the token
+    CCC_LOCK_CAPTURES;  // the graph of a capture keeps the token
     CCC_TRY(cuStreamIsCapturing, CCC_STRM(stream), &capture);
     if (capture == CU_STREAM_CAPTURE_STATUS_ACTIVE)  // where it has failed, cuLaunchHostFunc says so
         status = ccc_capture_info(stream, NULL, &graph, NULL, NULL);
-    ccc_keep *keep = status ? NULL : ccc_keep_new(NULL, 0, token);
-    if (keep == NULL)
+    ccc_refs *refs = status ? NULL : ccc_refs_new(NULL, 0, token);
+    if (refs == NULL)
         return status ? status : ccc_last_status();
-    keep->function = (CUhostFn)(uintptr_t)function;
-    keep->data = (void *)(uintptr_t)data;
-    keep->source = graph ? 0 : ccc_source(stream);
-    if (graph && (status = ccc_keep_attach(keep, graph)))
+    refs->function = (CUhostFn)(uintptr_t)function;
+    refs->data = (void *)(uintptr_t)data;
+    refs->source = graph ? 0 : ccc_source(stream);
+    if (graph && (status = ccc_refs_attach(refs, graph)))
         return status;
-    CUresult result = cuLaunchHostFunc(CCC_STRM(stream), graph ? ccc_host_call : ccc_host_call_once, keep);
+    CUresult result = cuLaunchHostFunc(CCC_STRM(stream), graph ? ccc_host_call : ccc_host_call_once, refs);
     if (CCC_LIKELY(result == CUDA_SUCCESS))
         return 0;
     if (graph)
-        ccc_keep_detach(keep, graph);
+        ccc_refs_detach(refs, graph);
     else
-        ccc_keep_finish(keep);
+        ccc_refs_release(refs);
     return ccc_fail((int)result, "cuLaunchHostFunc");
 }
 

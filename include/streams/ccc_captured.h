@@ -27,7 +27,8 @@ static atomic_uint ccc_capture_changes;  // counts what may have brought streams
 static void ccc_capture_changed(void) { atomic_fetch_add(&ccc_capture_changes, 1); }
 
 // Ask the driver for the capture of a stream; pointers may be NULL. The nodes are those that the work the stream is
-// given next comes after: the driver writes them down in an array of its own, for which the caller holds CCC_EXCLUDE.
+// given next comes after: the driver writes them down in an array of its own, for which the caller holds
+// CCC_LOCK_CAPTURES.
 static int ccc_capture_info(const ccc_handle *stream, uint64_t *id, CUgraph *graph, const CUgraphNode **nodes,
                             size_t *count)
 {

@@ -102,6 +102,6 @@ static inline void ccc_green_leave(void)
 }
 
 // The green context that this thread has made current, as a handle for a new Python object; NULL for none.
-static ccc_handle *ccc_green_kept(void) { return ccc_green_here ? ccc_view(ccc_green_here) : NULL; }
+static ccc_handle *ccc_green_referenced(void) { return ccc_green_here ? ccc_view(ccc_green_here) : NULL; }
 
 #endif

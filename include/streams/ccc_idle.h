@@ -33,9 +33,10 @@ static struct {
     size_t count;
 } ccc_work;
 
-// Handles of streams that were destroyed while they had work, which their marks are behind. One holder of each is here.
-static _Atomic(ccc_handle *) ccc_tails;
-static atomic_uint ccc_tail_count;
+// Handles of streams that were destroyed while they had work, which their marks are behind. One memory use of each is
+// here.
+static _Atomic(ccc_handle *) ccc_destroyed_streams;
+static atomic_uint ccc_destroyed_stream_count;
 static atomic_int ccc_default_used;  // a kernel was launched in a default stream
 
 // Held between the question whether a stream is captured and its query, which would end the capture; and to begin one.
@@ -105,31 +106,31 @@ static void ccc_work_remove(ccc_handle *stream)
     own->link = NULL;
     if (atomic_load(&ccc_waits_alive) == 0 && !own->followed && own->mark == NULL)
         return;  // no handle waits for its work
-    ccc_mode mode = ccc_relax_for_all();
+    ccc_mode mode = ccc_force_relaxed_mode();
     if (!ccc_is_captured(stream) && ccc_has_work(stream) &&
         (own->mark || cuEventCreate(&own->mark, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS) &&
         cuEventRecord(own->mark, CCC_STRM(stream)) == CUDA_SUCCESS) {
-        atomic_fetch_add(&stream->holders, 1);
-        ccc_defer(&ccc_tails, stream);
-        atomic_fetch_add(&ccc_tail_count, 1);
+        atomic_fetch_add(&stream->memory_uses, 1);
+        ccc_defer(&ccc_destroyed_streams, stream);
+        atomic_fetch_add(&ccc_destroyed_stream_count, 1);
         ccc_release_ask();  // to destroy the event when it is reached
     } else {
         ccc_mark_end(stream);
     }
-    ccc_tense(&mode);
+    ccc_restore_mode(&mode);
 }
 
 // Begin to capture a stream. Whether it has work cannot be found out from now on: for a stream that was created here it
 // is noted.
 static CUresult ccc_begin_capture(ccc_handle *stream, CUstreamCaptureMode capture_mode, CUgraph inside)
 {
-    ccc_mode mode = ccc_relax_for_all();
+    ccc_mode mode = ccc_force_relaxed_mode();
     int locks = ccc_graph_locks();
     if (locks)
         pthread_mutex_lock(&ccc_query_lock);
     if (ccc_as_stream(stream)->link && !ccc_is_captured(stream))
         ccc_as_stream(stream)->quiet = !ccc_has_work(stream);
-    ccc_tense(&mode);
+    ccc_restore_mode(&mode);
     CUresult result = inside ? cuStreamBeginCaptureToGraph(CCC_STRM(stream), inside, NULL, NULL, 0, capture_mode)
                              : cuStreamBeginCapture(CCC_STRM(stream), capture_mode);
     if (locks)
@@ -164,14 +165,14 @@ static void ccc_look_at_stream(ccc_handle *stream, ccc_busy *busy)
 {
     int pushed = ccc_push(stream->parent);
     pthread_mutex_lock(&ccc_query_lock);
-    int excludes = ccc_exclude();  // no work is captured meanwhile, so that the stream does not join a capture
+    int excludes = ccc_lock_captures();  // no work is captured meanwhile, so that the stream does not join a capture
     if (ccc_is_captured(stream)) {
         if (!ccc_as_stream(stream)->quiet)
             ccc_found_work(busy, stream->device, 1);
     } else if (!(ccc_as_stream(stream)->quiet = !ccc_has_work(stream))) {
         ccc_found_work(busy, stream->device, ccc_mark_stream(stream));
     }
-    ccc_include(&excludes);
+    ccc_unlock_captures(&excludes);
     pthread_mutex_unlock(&ccc_query_lock);
     ccc_pop(pushed);
 }
@@ -216,9 +217,9 @@ static ccc_handle *ccc_join_lists(ccc_handle *first, ccc_handle *second)
 }
 
 // Look at the work of destroyed streams, and forget the streams that have finished.
-static void ccc_look_at_tails(ccc_busy *busy)
+static void ccc_look_at_destroyed_streams(ccc_busy *busy)
 {
-    ccc_look.tails = ccc_join_lists(atomic_exchange(&ccc_tails, NULL), ccc_look.tails);
+    ccc_look.tails = ccc_join_lists(atomic_exchange(&ccc_destroyed_streams, NULL), ccc_look.tails);
     for (ccc_handle **link = &ccc_look.tails, *tail; (tail = *link);) {
         if (cuEventQuery(ccc_as_stream(tail)->mark) == CUDA_ERROR_NOT_READY) {
             ccc_found_work(busy, tail->device, 1);
@@ -228,7 +229,7 @@ static void ccc_look_at_tails(ccc_busy *busy)
         *link = tail->deferred;
         ccc_mark_end(tail);
         ccc_release_memory(tail);
-        atomic_fetch_sub(&ccc_tail_count, 1);
+        atomic_fetch_sub(&ccc_destroyed_stream_count, 1);
     }
 }
 
@@ -247,7 +248,7 @@ static ccc_busy ccc_look_at_work(void)
     free(streams);
     if (atomic_load(&ccc_default_used))
         ccc_look_at_defaults(&busy);
-    ccc_look_at_tails(&busy);
+    ccc_look_at_destroyed_streams(&busy);
     return busy;
 }
 
@@ -302,7 +303,7 @@ static int ccc_look_for_idle(void)
     if (first || last)
         busy = ccc_look_at_work();
     else
-        ccc_look_at_tails(&busy);
+        ccc_look_at_destroyed_streams(&busy);
     if (!busy.marked && (passed = last)) {  // all work from before the marks of this round is done
         last = passed->deferred;            // one at a time: meanwhile the streams may be given work without an end
         ccc_look.round++;
@@ -335,7 +336,7 @@ static CUresult ccc_stream_reached(ccc_handle *stream)
         ccc_look_at_stream(stream, &busy);
         result = busy.any ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
     } else {
-        ccc_look_at_tails(&busy);
+        ccc_look_at_destroyed_streams(&busy);
         result = ccc_as_stream(stream)->mark ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
     }
     pthread_mutex_unlock(&ccc_look_lock);

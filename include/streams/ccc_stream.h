@@ -44,7 +44,7 @@ static const ccc_handle_type ccc_event_type = {
     { \
         .timeline.handle = { \
             .uses = CCC_FIRST_USE, \
-            .holders = 2, \
+            .memory_uses = 2, \
             .flags = (its_flags), \
             .kind = CCC_STREAM, \
             .device = -1, \

@@ -4,28 +4,28 @@
 #ifndef CCC_ARRAY_COPY_H
 #define CCC_ARRAY_COPY_H
 
-#include "memory/ccc_box.h"
+#include "memory/ccc_region.h"
 
 // Make a copy in the order of a stream, in the array's context: drivers refuse an array of a device that is not
 // current, and a default stream is one of the current context.
-static int ccc_array_copy(const ccc_box_copy *copy, ccc_handle *stream)
+static int ccc_array_copy(const ccc_region_copy *copy, ccc_handle *stream)
 {
     CCC_USE_MAYBE(copy->target.handle);
     CCC_USE_MAYBE(copy->source.handle);
     CCC_USE(stream);
-    CCC_PUSH(ccc_context_of(ccc_box_array(copy)));
-    return ccc_box_submit(copy, stream);
+    CCC_PUSH(ccc_context_of(ccc_region_array(copy)));
+    return ccc_region_submit(copy, stream);
 }
 
 // The same with host memory that the caller keeps, and an event: see ccc_copy_with_event.
-static ccc_handle *ccc_array_copy_host(const ccc_box_copy *copy, ccc_handle *stream)
+static ccc_handle *ccc_array_copy_host(const ccc_region_copy *copy, ccc_handle *stream)
 {
     CCC_USE_MAYBE_OR(copy->target.handle, ccc_closed());
     CCC_USE_MAYBE_OR(copy->source.handle, ccc_closed());
     CCC_USE_OR(stream, ccc_closed());
-    CCC_PUSH(ccc_context_of(ccc_box_array(copy)));
+    CCC_PUSH(ccc_context_of(ccc_region_array(copy)));
     int status = ccc_check_capture(stream);
-    return status ? ccc_not_copied(status) : ccc_copy_with_event(ccc_box_submit, copy, stream);
+    return status ? ccc_not_copied(status) : ccc_copy_with_event(ccc_region_submit, copy, stream);
 }
 
 #define CCC_TO_ARRAY 1
@@ -36,10 +36,10 @@ static ccc_handle *ccc_array_copy_host(const ccc_box_copy *copy, ccc_handle *str
 static int ccc_array_copy_buffer(ccc_handle *array, ccc_handle *buffer, int how, const size_t *extents,
                                  ccc_handle *stream)
 {
-    const ccc_box memory = {
+    const ccc_region memory = {
         .handle = buffer, .on_host = (how & CCC_ON_HOST) != 0, .pitch = extents[0], .height = extents[1]};
-    const ccc_box whole = {.handle = array};
-    const ccc_box_copy copy = {
+    const ccc_region whole = {.handle = array};
+    const ccc_region_copy copy = {
         .target = how & CCC_TO_ARRAY ? whole : memory,
         .source = how & CCC_TO_ARRAY ? memory : whole,
         .width = extents[0],

@@ -107,7 +107,7 @@ static void ccc_describe_resource(CUDA_RESOURCE_DESC *what, const ccc_handle *re
 }
 
 // In the current context: a texture, or with `how` NULL a surface.
-static ccc_handle *ccc_texture_create_in(ccc_handle *context, ccc_handle *resource, int keep,
+static ccc_handle *ccc_texture_create_in(ccc_handle *context, ccc_handle *resource, int refer,
                                          const CUDA_RESOURCE_DESC *what, const CUDA_TEXTURE_DESC *how)
 {
     CUtexObject value = 0;
@@ -116,7 +116,7 @@ static ccc_handle *ccc_texture_create_in(ccc_handle *context, ccc_handle *resour
         CCC_MAKE(handle, value, cuTexObjectCreate, &value, what, how, NULL);
     else
         CCC_MAKE(handle, value, cuSurfObjectCreate, &value, what);
-    if (handle && keep) {
+    if (handle && refer) {
         ccc_retain(resource);
         ((ccc_texture *)handle)->resource = resource;
     }
@@ -125,8 +125,8 @@ static ccc_handle *ccc_texture_create_in(ccc_handle *context, ccc_handle *resour
 
 // A texture of an array, a mipmapped array or a buffer, which the description does not name yet; or with `how` NULL a
 // surface of an array. Of a buffer it is in a context of the device, which an array has to be on. It does not keep
-// memory that Python gives back: `keep` is 0. NULL on failure.
-static ccc_handle *ccc_texture_create(int device, ccc_handle *resource, int keep, const CUDA_RESOURCE_DESC *shared,
+// memory that Python gives back: `refer` is 0. NULL on failure.
+static ccc_handle *ccc_texture_create(int device, ccc_handle *resource, int refer, const CUDA_RESOURCE_DESC *shared,
                                       const CUDA_TEXTURE_DESC *how)
 {
     CUDA_RESOURCE_DESC named = *shared, *what = &named;  // other threads may use the same description
@@ -134,14 +134,14 @@ static ccc_handle *ccc_texture_create(int device, ccc_handle *resource, int keep
     ccc_describe_resource(what, resource);
     if (resource->kind == CCC_BUFFER) {
         CCC_SCOPE_OR(NULL, scope, ccc_enter(&scope, device));
-        return ccc_texture_create_in(scope.context, resource, keep, what, how);
+        return ccc_texture_create_in(scope.context, resource, refer, what, how);
     }
     if (resource->device != device) {
         ccc_fail(CCC_ELSEWHERE, "");
         return NULL;
     }
     CCC_PUSH(ccc_context_of(resource));
-    return ccc_texture_create_in(ccc_context_of(resource), resource, keep, what, how);
+    return ccc_texture_create_in(ccc_context_of(resource), resource, refer, what, how);
 }
 
 #endif

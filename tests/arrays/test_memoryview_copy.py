@@ -16,7 +16,7 @@ from helpers import Gate, collect, soon
 
 from cuda_core_cffi import LEGACY_DEFAULT_STREAM, CUDAError, simulator
 from cuda_core_cffi._lifetime.pending_calls import run_all_tasks
-from cuda_core_cffi._memory.dlpack import pins
+from cuda_core_cffi._memory.dlpack import releases
 from cuda_core_cffi.utils import StridedMemoryView
 
 
@@ -199,10 +199,10 @@ def test_memory_of_the_host_lives_until_an_unfinished_copy_is_done(device, strea
 def test_a_copy_that_fails_keeps_nothing(device, stream, call):
     with device.allocate(96, stream) as buffer:
         target = StridedMemoryView.from_buffer(buffer, (4, 6), dtype="f4")
-        held = len(pins)
+        held = len(releases)
         with simulator.fail(call, "CUDA_ERROR_UNKNOWN"), pytest.raises(CUDAError, match=call):
             target.copy_from(view(FLOATS), stream, blocking=False)
-        assert len(pins) == held
+        assert len(releases) == held
 
 
 def test_a_copy_waits_for_the_streams_that_the_views_are_ordered_after(device, stream):

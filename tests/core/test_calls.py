@@ -554,16 +554,16 @@ def test_blank_objects_are_like_those_of_object_new(kit: Kit) -> None:
         @abc.abstractmethod
         def method(self) -> None: ...
 
-    slotted, free = kit.calls.blank(Slotted), kit.calls.blank(WithAttributes)
+    slotted, free = kit.calls.new_object(Slotted), kit.calls.new_object(WithAttributes)
     assert (type(slotted), type(free)) == (Slotted, WithAttributes)
     slotted.item = free.other = 7
     assert (slotted.item, vars(free)) == (7, {"other": 7})
     for name in ("item", "other"):
         with pytest.raises(AttributeError):
-            getattr(kit.calls.blank(Slotted), name)
+            getattr(kit.calls.new_object(Slotted), name)
     for wrong in (Abstract, dict, 7):
         with pytest.raises(TypeError):
-            kit.calls.blank(wrong)
+            kit.calls.new_object(wrong)
 
 
 # what they cost

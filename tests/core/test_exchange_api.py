@@ -62,7 +62,7 @@ class Duck:
     def _give_tensor(self) -> int:
         return 8
 
-    _lend_tensor = _give_tensor
+    _share_tensor = _give_tensor
 
 
 STRANGERS: dict[str, Any] = {

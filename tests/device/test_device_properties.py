@@ -94,7 +94,7 @@ def test_the_deprecated_one_warns_every_time(device: Device) -> None:
 def test_a_property_is_asked_for_once(device: Device) -> None:
     from cuda_core_cffi import simulator
 
-    properties = DeviceProperties._of(0)
+    properties = DeviceProperties._create(0)
     with simulator.trace("cuDeviceGetAttribute") as trace:
         assert properties.max_threads_per_block == properties.max_threads_per_block == 1024
     assert len(trace) == 1
@@ -106,7 +106,7 @@ def test_an_attribute_unknown_to_the_driver_gives_a_default(device: Device, name
     from cuda_core_cffi import simulator
 
     with simulator.fail("cuDeviceGetAttribute", "CUDA_ERROR_INVALID_VALUE"):
-        value = getattr(DeviceProperties._of(0), name)
+        value = getattr(DeviceProperties._create(0), name)
     assert value == default
     assert type(value) is type(default)
 
@@ -115,7 +115,7 @@ def test_an_attribute_unknown_to_the_driver_gives_a_default(device: Device, name
 def test_another_error_is_raised_and_not_kept(device: Device) -> None:
     from cuda_core_cffi import simulator
 
-    properties = DeviceProperties._of(0)
+    properties = DeviceProperties._create(0)
     with (
         simulator.fail("cuDeviceGetAttribute", "CUDA_ERROR_UNKNOWN"),
         pytest.raises(CUDAError, match="cuDeviceGetAttribute failed: CUDA_ERROR_UNKNOWN"),

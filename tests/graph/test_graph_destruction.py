@@ -160,7 +160,7 @@ def test_17_the_driver_releases_while_another_thread_has_the_gil(graph, memory):
 
 def test_17_releasing_does_not_break_a_capture(device, stream, graph, memory):
     """Another library captures in the strictest mode, which forbids queries and frees, while something is released."""
-    before = lib.ccc_keep_count()
+    before = lib.ccc_refs_count()
     node = graph.memset(memory[0], 1, SIZE)
     with graph.instantiate() as executable, device.create_stream() as captured:
         with device.allocate(SIZE, stream) as buffer:
@@ -169,7 +169,7 @@ def test_17_releasing_does_not_break_a_capture(device, stream, graph, memory):
         executable[node].update(dst=memory[0], value=1, width=SIZE)
         mode = lib.CU_STREAM_CAPTURE_MODE_GLOBAL
         assert lib.cuStreamBeginCapture(captured.cdata, mode) == 0
-        assert eventually(lambda: lib.ccc_keep_count() == before + 3)  # the definition's, and the executable's two
+        assert eventually(lambda: lib.ccc_refs_count() == before + 3)  # the definition's, and the executable's two
         made = ffi.new("CUgraph *")
         assert lib.cuStreamEndCapture(captured.cdata, made) == 0
         assert lib.cuGraphDestroy(made[0]) == 0

@@ -264,12 +264,12 @@ def test_a_closed_buffer_has_no_interface(device, stream, kind):
 @pytest.mark.parametrize("name", ["__array_interface__", "__cuda_array_interface__"])
 def test_an_array_interface_has_the_address_though_another_thread_closes_the_buffer_meanwhile(monkeypatch, name):
     buffer = pinned()
-    address, hold = buffer.handle, type(buffer)._hold
+    address, hold = buffer.handle, type(buffer)._retain_memory
 
     def hold_and_close(self):
         kept = hold(self)
         self.close()
         return kept
 
-    monkeypatch.setattr(type(buffer), "_hold", hold_and_close)
+    monkeypatch.setattr(type(buffer), "_retain_memory", hold_and_close)
     assert getattr(buffer, name)["data"] == (address, False)

@@ -296,13 +296,13 @@ def test_a_child_of_fork_can_close_what_it_inherited_whatever_other_threads_were
         """
         import os, signal, threading
         from cuda_core_cffi import Buffer
-        from cuda_core_cffi._memory import lease
+        from cuda_core_cffi._memory import memory_owner
 
         buffer = Buffer.from_handle(0x1000, 64, owner=[])
         held, done = threading.Event(), threading.Event()
 
         def hold():
-            with lease._lock:
+            with memory_owner._lock:
                 held.set()
                 done.wait()
 

@@ -50,7 +50,7 @@ def test_in_the_child_of_a_fork_no_thread_is_waited_for():
 
         def call():
             while not stop:
-                lib.ccc_keep_count()
+                lib.ccc_refs_count()
 
         sys.setswitchinterval(0.001)
         threads = [threading.Thread(target=call) for _ in range(2)]
@@ -64,7 +64,7 @@ def test_in_the_child_of_a_fork_no_thread_is_waited_for():
         child = os.fork()
         if child == 0:
             for _ in range(20000):
-                lib.ccc_keep_count()
+                lib.ccc_refs_count()
             os._exit(7)
         sys.setswitchinterval(0.001)
         stop.append(True)
@@ -89,7 +89,7 @@ def test_at_exit_nobody_waits_for_threads_that_ended_waiting():
         late.events = [device.create_event() for _ in range(5000)]
         del late
 
-        def call(function=lib.ccc_keep_count):
+        def call(function=lib.ccc_refs_count):
             while True:
                 function()
 

@@ -293,7 +293,7 @@ def test_a_failure_of_cleanup_in_code_of_another_library(device):
 
 
 def test_many_at_once(stream):
-    count = lib.ccc_keep_count()
+    count = lib.ccc_refs_count()
     owner, seen = watched()
     graph = GraphDefinition()
     for _ in range(MANY):
@@ -302,12 +302,12 @@ def test_many_at_once(stream):
         graph.instantiate()
     del owner, graph, _
     assert gone(seen)
-    assert soon(lambda: lib.ccc_keep_count() <= count)  # less: what an earlier test left has gone too
+    assert soon(lambda: lib.ccc_refs_count() <= count)  # less: what an earlier test left has gone too
 
 
 def test_it_runs_beside_calls_of_other_threads(device, stream):
     """Graphs and functions come and go in threads that flush releases at the same time."""
-    count = lib.ccc_keep_count()
+    count = lib.ccc_refs_count()
     end = time.monotonic() + 1
     seen = []
 
@@ -330,7 +330,7 @@ def test_it_runs_beside_calls_of_other_threads(device, stream):
     for thread in threads:
         thread.join(LIMIT)
     assert soon(lambda: all(reference() is None for reference in seen))
-    assert soon(lambda: lib.ccc_keep_count() == count)
+    assert soon(lambda: lib.ccc_refs_count() == count)
 
 
 def test_an_error_there_goes_to_the_hook(stream, monkeypatch):
@@ -432,7 +432,7 @@ time.sleep(0.3)
 first = switches()  # while it waits for work
 print(0 < first < 60)
 stream.sync()
-wait(lambda: lib.ccc_keep_count() == 0)
+wait(lambda: lib.ccc_refs_count() == 0)
 time.sleep(0.3)
 before = switches()
 time.sleep(0.5)

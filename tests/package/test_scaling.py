@@ -29,9 +29,9 @@ graph = GraphDefinition()
 
 def left():
     end = time.monotonic() + 20  # the release thread may have some of them in hand
-    while lib.ccc_keep_count() and time.monotonic() < end:
+    while lib.ccc_refs_count() and time.monotonic() < end:
         time.sleep(0.001)
-    return lib.ccc_keep_count()
+    return lib.ccc_refs_count()
 """
 vast = pytest.mark.simulator_only("other drivers may take long for so many objects themselves")
 counted = pytest.mark.simulator_only("only the simulated driver tells which calls were made")

@@ -215,7 +215,7 @@ def test_a_buffer_that_another_thread_closes_while_it_is_packed_is_refused():
         is_closed = False
 
         @property
-        def _value(self):
+        def _driver_handle(self):
             self.is_closed = True
             return 4096
 

@@ -351,7 +351,7 @@ ROWS = [
     Row("_streams.context.Context", lambda o: o.device.context),
     Row("_streams.resources.DeviceResources", lambda o: o.device.resources),
     Row("_streams.resources.SMResource", lambda o: o.device.resources.sm),
-    Row("_streams.resources.WorkqueueResource", lambda o: WorkqueueResource._of(ffi.new("ccc_resource *"))),
+    Row("_streams.resources.WorkqueueResource", lambda o: WorkqueueResource._create(ffi.new("ccc_resource *"))),
     Row("_streams.stream.Stream", lambda o: o.stream),
     Row("_streams.event.Event", lambda o: o.event),
     Row("_streams.event.Event", lambda o: o.enter(o.device.create_event({"ipc_enabled": True}))),

@@ -97,9 +97,9 @@ def watched() -> tuple[Owner, weakref.ref[Owner]]:
 
 def wait_for_graphs(count: int, seconds: float = 2) -> None:
     """Let go of what graphs kept, of which the driver tells some time after the graph is gone."""
-    if lib.ccc_keep_count() > count:
+    if lib.ccc_refs_count() > count:
         gc.collect()
     end = time.monotonic() + seconds
-    while (lib.ccc_reclaim() or lib.ccc_keep_count() > count) and time.monotonic() < end:
+    while (lib.ccc_reclaim() or lib.ccc_refs_count() > count) and time.monotonic() < end:
         flush_releases()
         time.sleep(0.001)

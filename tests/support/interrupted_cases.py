@@ -41,7 +41,7 @@ from cuda_core_cffi import (
 )
 from cuda_core_cffi._core.libraries import NvidiaLibrary
 from cuda_core_cffi._device import device as devices
-from cuda_core_cffi._memory import dlpack, graph_memory, lease
+from cuda_core_cffi._memory import dlpack, graph_memory, memory_owner
 from cuda_core_cffi.graph.allocated import Ranges
 from cuda_core_cffi.system import _library
 from cuda_core_cffi.utils import InMemoryProgramCache, StridedMemoryView
@@ -234,7 +234,7 @@ def changed_attributes() -> None:
 def lent_views() -> None:
     memory = LegacyPinnedMemoryResource().allocate(16)
     view = lambda: StridedMemoryView.from_any_interface(memory, stream_ptr=-1)  # noqa: E731
-    for _, one, other in interrupted(view, dlpack.lend_view, dlpack.lend_view):
+    for _, one, other in interrupted(view, dlpack.share_view, dlpack.share_view):
         assert one
         assert other
     memory.close()
@@ -261,23 +261,23 @@ def released_leases() -> None:
     def prepare() -> tuple[Buffer, Counting]:
         resource = Counting()
         buffer = Buffer.from_handle(int(ffi.cast("uintptr_t", memory)), 16, mr=resource)
-        buffer._lease.retain()
-        buffer._lease.retain()
+        buffer._memory_owner.retain()
+        buffer._memory_owner.retain()
         buffer.close()
         return buffer, resource
 
     def release(state: tuple[Buffer, Counting]) -> None:
-        state[0]._lease.release()
+        state[0]._memory_owner.release()
 
     def retain(state: tuple[Buffer, Counting]) -> None:
-        state[0]._lease.retain()
+        state[0]._memory_owner.retain()
 
     for (buffer, resource), _, _ in interrupted(prepare, release, release):
         assert resource.returned == 1
-        assert buffer._lease._count == 0
+        assert buffer._memory_owner._count == 0
     for (buffer, resource), _, _ in interrupted(prepare, release, retain):
-        assert (resource.returned, buffer._lease._count) == (0, 2)
-    lease.release_postponed()
+        assert (resource.returned, buffer._memory_owner._count) == (0, 2)
+    memory_owner.release_postponed()
 
 
 def closed_growing_buffer() -> None:

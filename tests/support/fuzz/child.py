@@ -318,7 +318,7 @@ class State:
         """Return how many objects of each kind are alive."""
         from cuda_core_cffi import lib, live_objects
 
-        found = {**live_objects(), "kept for graphs": int(lib.ccc_keep_count())}
+        found = {**live_objects(), "kept for graphs": int(lib.ccc_refs_count())}
         if self.is_simulated:
             from cuda_core_cffi import simulator
 

@@ -19,7 +19,7 @@ from cuda_core_cffi._memory.resource import MemoryResource
 from cuda_core_cffi._streams.stream import Stream, default_stream
 
 
-class Lease:
+class MemoryOwner:
     """What has to happen when nobody needs the memory any more: neither the buffer nor what it was exported to.
 
     The ``deallocate`` of the resource is called, once. The C handle, which holds the deallocation stream, and the owner
@@ -107,17 +107,17 @@ class Lease:
 _ask_python = lib.ccc_ask_python
 _in_host_function = lib.ccc_in_host_function
 _is_unused = lib.ccc_buffer_is_unused
-postponed: collections.deque[Lease] = collections.deque()
+postponed: collections.deque[MemoryOwner] = collections.deque()
 
 
 def release_postponed() -> None:
     """Do what could not be done in threads of the driver's, or had to wait for calls of other threads."""
     for _ in range(len(postponed)):  # some may be postponed again
         try:
-            lease = postponed.popleft()
+            memory_owner = postponed.popleft()
         except IndexError:  # another thread was faster
             return
-        lease.release_in_cleanup()
+        memory_owner.release_in_cleanup()
 
 
 pending_calls.tasks.append(release_postponed)
