@@ -160,9 +160,12 @@ def make_in(owner: Owner, function: Callable[..., Any], *arguments: Any) -> bool
     except IndexError:
         slot = ffi.new("ccc_handle **")
     owner._slot = slot  # before the call: what it makes has an owner, whatever interrupts this
-    made = bool(storing[function](slot, *arguments))
-    if made:
-        owner._c_handle = slot[0]
+    try:
+        storing[function](slot, *arguments)
+    finally:
+        made = bool(slot[0])
+        if made:
+            owner._c_handle = slot[0]
     owner._slot = None
     slot[0] = ffi.NULL
     slots.append(slot)

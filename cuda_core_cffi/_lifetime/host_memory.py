@@ -13,7 +13,6 @@ import atexit
 import collections
 import itertools
 import os
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -32,7 +31,6 @@ ATTEND: int = lib.CCC_ATTEND
 AT_ONCE = 8  # copies that are queried before the next ones are
 COPIES: int = lib.CCC_ATTEND_COPIES
 DONE = (0, ATTEND, lib.CCC_CLOSED)
-MAKES_IN_ONE_STEP = sys.implementation.name == "cpython"  # no signal handler runs within make_in
 NOT_MADE = None
 NOT_READY: int = lib.CUDA_ERROR_NOT_READY
 
@@ -47,18 +45,15 @@ class HostReference(Owner):
 
     def copy(self, helper: Callable[..., Any], *arguments: Any) -> bool:
         """Make the copy with a helper that returns its event, and return whether it was made."""
-        made: bool | None = None
         try:
             unfinished[id(self)] = self
             _attend(COPIES)
-            made = make_in(self, helper, *arguments)
+            return make_in(self, helper, *arguments)
         finally:
-            if made is not None or MAKES_IN_ONE_STEP:  # else the copy may be under way: the memory is kept to the end
-                if has_handle(self) and not self.is_closed:
-                    _ask_python()
-                else:
-                    self.release()
-        return made
+            if has_handle(self) and not self.is_closed:
+                _ask_python()
+            else:
+                self.release()
 
     def release(self) -> None:
         """Release the memory and the event, once: the copy is done, or was not made."""
