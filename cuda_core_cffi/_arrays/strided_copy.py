@@ -7,7 +7,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from cuda_core_cffi._arrays.layout import _StridedLayout, fitting
+from cuda_core_cffi._arrays.layout import _StridedLayout
+from cuda_core_cffi._arrays.strides import fitting
 from cuda_core_cffi._core.errors import last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._lifetime.host_memory import ATTEND, after_wait
