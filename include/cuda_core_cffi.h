@@ -5,7 +5,7 @@
  *
  * Every object has a ccc_handle, a structure that owns its driver handle and is at the address `obj.c_handle`. The
  * driver handle itself is `obj.cdata`, typed, and `obj.handle`, an integer. A function that only needs the driver
- * handle takes the driver's own type (CUstream, CUevent, ...) and knows nothing of ccc_handle. A function that refs an
+ * handle takes the driver's own type (CUstream, CUevent, ...) and knows nothing of ccc_handle. A function that keeps an
  * object beyond the call retains its ccc_handle, and releases it when done, from any thread, with or without the GIL.
  */
 #ifndef CUDA_CORE_CFFI_H
