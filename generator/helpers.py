@@ -29,19 +29,19 @@ def write_cdef(include: pathlib.Path, package: pathlib.Path) -> str:
     Raises
     ------
     HeaderError
-        If Python calls what is in none of the headers.
+        If Python calls a helper that no header defines.
     """
     given = (include / "cuda_core_cffi.cdef").read_text()
     definitions = find_definitions(include)
     known = set(re.findall(r"\bccc_\w+", COMMENT.sub("", given)))
     called = {name for path in package.rglob("*.py") for name in CALL.findall(path.read_text())} - known
     if missing := sorted(called - definitions.keys()):
-        raise HeaderError(f"Python calls what no header of {include} defines: {', '.join(missing)}")
+        raise HeaderError(f"Python calls helpers that no header of {include} defines: {', '.join(missing)}")
     return given + "".join(f"{definitions[name]};\n" for name in sorted(called))
 
 
 def write_storing(helpers: str) -> tuple[str, str]:
-    """Return declarations and C of a second form of each helper that makes a handle (``ccc_view_into``).
+    """Return declarations and definitions of a second form (``ccc_view_into``) of each helper that makes a handle.
 
     It stores the handle in memory of the owner before it returns, and returns whether it made one. Without C that calls
     the helpers (PyPy), an exception may come between the return of a call and the next step of Python.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""Properties whose value the driver or NVML tells: in one line, with the function that reads it and a docstring."""
+"""Properties that the driver or NVML answers: each in one line, with the function that reads it and a docstring."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 if TYPE_CHECKING:
 
     class Answer(Generic[T]):
-        """A property, whose type is what the function returns."""
+        """A property of the type that the function returns."""
 
         def __init__(self, read: Callable[[Any], T], *, doc: str) -> None: ...
         @overload
@@ -44,8 +44,8 @@ class DriverAttribute(NamedTuple):
 def attribute(convert: Callable[[int], T], doc: str, **how: bool) -> Answer[T]:
     """Return a property that is an attribute of the driver, under the header's name for it in lower case.
 
-    The class has what such names begin with as its ``_PREFIX``. Its method ``_read`` asks for the attribute, given the
-    number, and what is said of how.
+    The class has the beginning of the header's names as its ``_PREFIX``. Its method ``_read`` asks for the attribute,
+    given the number and the other keyword arguments.
     """
     return cast("Answer[T]", DriverAttribute(convert, doc, how))
 

@@ -51,7 +51,7 @@ _release_object = lib.ccc_release_object
 storing = {getattr(lib, name.removesuffix("_into")): getattr(lib, name) for name in dir(lib) if name.endswith("_into")}
 """The form of each helper that stores the C handle it makes, by the form that returns it (generator/generate.py)."""
 slots: list[Any] = []
-"""Memory for a C handle each, which no owner has: as many as were ever used at once."""
+"""Memory for one C handle each that no owner uses now: as many as were used at once."""
 
 
 class Owner:
@@ -159,7 +159,7 @@ def make_in(owner: Owner, function: Callable[..., Any], *arguments: Any) -> bool
         slot = slots.pop()
     except IndexError:
         slot = ffi.new("ccc_handle **")
-    owner._slot = slot  # before the call: what it makes has an owner, whatever interrupts this
+    owner._slot = slot  # before the call, so that a new handle has an owner if this is interrupted
     try:
         storing[function](slot, *arguments)
     finally:

@@ -107,7 +107,7 @@ def launch_carefully(stream: Any, config: Any, kernel: Any, values: tuple[Any, .
     while status == UNCHECKED:
         native = config._native_cache or config._native
         status = _launch(packer.fast, stream, native, values)
-        if status is None or status == CLOSED:  # the arguments are looked at, which tell what of them is closed
+        if status is None or status == CLOSED:  # look at the arguments, to name the closed one
             c_handles = c_handles_of(values)
             arguments = packer.pack_on_slow_path(values)
             status = lib.ccc_launch(

@@ -76,7 +76,7 @@ class PreparedLaunch(Uncopyable):
 
     _NOT_COPIED_BECAUSE: ClassVar[str] = "its kernel is of this process"
     _plan: Plan
-    _record: Callable[..., bytes]  # what a batch needs
+    _record: Callable[..., bytes]  # the record of a launch for a batch
     launch: Callable[..., None]
 
     def __init__(self, config: LaunchConfig, kernel: Kernel, *argument_types: Any) -> None:

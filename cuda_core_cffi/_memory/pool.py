@@ -106,7 +106,7 @@ class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
     _NOT_COPIED_BECAUSE = "it is a pool of this process"
     _IS_UNIFORM = True
     _is_pool = True
-    _BUFFER: type[BufferType]  # what a subclass allocates; C reads it, too
+    _BUFFER: type[BufferType]  # the class that a subclass allocates; C reads it, too
     _owned: bool
     _share: Share | None
 

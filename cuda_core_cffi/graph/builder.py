@@ -29,7 +29,7 @@ from cuda_core_cffi.graph.state import changing, listed
 
 
 class Mode(enum.StrEnum):
-    """What threads may do, while a stream is captured, that could disturb the capture."""
+    """Calls that could disturb a capture and that threads may make during it."""
 
     GLOBAL = "global"
     THREAD_LOCAL = "thread_local"
@@ -45,7 +45,7 @@ MODES: dict[str | None, int] = {
 
 
 class Kind(enum.Enum):
-    """What a builder captures."""
+    """Kinds of graph that a builder captures."""
 
     PRIMARY = "a graph of its own"
     FORK = "a branch of another builder's graph"
@@ -67,7 +67,7 @@ NEW, BUILDING, ENDED, FAILED = Phase
 
 
 class Capture(Handle):
-    """What the driver captures: ended, if it is not over, when this goes. It has the graph until somebody asks."""
+    """A capture of the driver, which is ended when this object is collected. It owns the graph until it is returned."""
 
     __slots__ = ()
 
@@ -76,7 +76,7 @@ class Capture(Handle):
 
 
 class CaptureEnd(NodeMaker):
-    """Adds nodes behind what a stream has captured."""
+    """Add nodes after those that a stream has captured."""
 
     __slots__ = ("_definition", "_stream")
 

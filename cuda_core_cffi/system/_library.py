@@ -228,7 +228,7 @@ def reads_structure(name: str, structure: str, cls: type[T]) -> Callable[[Any], 
         return made  # type: ignore[no-any-return]
 
     read = reads_output(name, structure, make)
-    read.__annotations__ = {"return": cls.__name__}  # for who looks up what a property returns
+    read.__annotations__ = {"return": cls.__name__}  # for tools that look up the type of a property
     return read
 
 

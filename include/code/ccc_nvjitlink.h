@@ -93,25 +93,25 @@ static ccc_handle *ccc_nvjitlink_create(unsigned int option_count, const char *c
     *status = 0;
     if (handle == NULL)
         return NULL;
-    ccc_nvjitlink_texts *tree = handle->memory = malloc(sizeof *tree + size);
-    if (tree == NULL) {
+    ccc_nvjitlink_texts *stored = handle->memory = malloc(sizeof *stored + size);
+    if (stored == NULL) {
         ccc_fail(CCC_NO_MEMORY, "malloc");
         return ccc_foreign_made(handle, NULL);
     }
-    tree->option_count = option_count;
-    char *buffer = (char *)(tree->texts + option_count + input_count);
-    buffer = ccc_strings_copy(tree->texts, buffer, options, option_count);
-    ccc_strings_copy(tree->texts + option_count, buffer, names, input_count);
-    *status = ccc_nvjitlink_table.nvJitLinkCreate(&linker, option_count, tree->texts);
+    stored->option_count = option_count;
+    char *buffer = (char *)(stored->texts + option_count + input_count);
+    buffer = ccc_strings_copy(stored->texts, buffer, options, option_count);
+    ccc_strings_copy(stored->texts + option_count, buffer, names, input_count);
+    *status = ccc_nvjitlink_table.nvJitLinkCreate(&linker, option_count, stored->texts);
     return ccc_foreign_made(handle, linker);
 }
 
 // Add the input whose name was given as the `index`th. Returns nvJitLink's status.
 static int ccc_nvjitlink_add(const ccc_handle *handle, unsigned int index, int type, const void *data, size_t size)
 {
-    const ccc_nvjitlink_texts *tree = handle->memory;
+    const ccc_nvjitlink_texts *stored = handle->memory;
     return ccc_nvjitlink_table.nvJitLinkAddData((nvJitLinkHandle)CCC_POINTER(handle), type, data, size,
-                                                tree->texts[tree->option_count + index]);
+                                                stored->texts[stored->option_count + index]);
 }
 
 #endif

@@ -3,7 +3,7 @@
 
 // Graphs and executables. The driver wants calls on one graph made one after the other, even those that only look: so
 // each call here holds the lock of the graph's root, or of the executable. Calls that take a ccc_refs take it over:
-// where they fail, it is finished. docs/graphs.md tells who keeps what.
+// where they fail, it is finished. docs/graphs.md says which objects a graph keeps.
 #ifndef CCC_GRAPH_H
 #define CCC_GRAPH_H
 
@@ -16,8 +16,9 @@ enum { CCC_CAPTURE_ACTIVE = 1, CCC_CAPTURE_LOST };  // a capture that goes on, a
 
 typedef struct ccc_graph {
     pthread_mutex_t lock;
-    int excludes;         // who holds the lock excludes calls that give captured streams work, too
-    ccc_ref_tree tree;    // of a definition: what the driver does not have; of an executable: a bundle, and for nodes
+    int excludes;  // who holds the lock excludes calls that give captured streams work, too
+    ccc_ref_tree
+        tree;  // of a definition: references that the driver does not have; of an executable: a bundle, and for nodes
     ccc_map names;        // of a definition: what is kept for graphs inside nodes, by their handles
     ccc_map by_node;      // of an executable: its references for nodes
     ccc_map gone;         // of a root: nodes in it that were destroyed, and graphs that were inside them
@@ -334,7 +335,7 @@ static int ccc_graph_attach(ccc_handle *handle, ccc_refs *refs)
     return 0;
 }
 
-// Take what may be NULL from a graph. What was made of it with the ccc_refs has that still.
+// Take a ccc_refs, or NULL, from a graph. Clones and executables of the graph keep it.
 static void ccc_graph_detach(ccc_handle *handle, ccc_refs *refs)
 {
     if (refs == NULL || refs->object) {
@@ -391,7 +392,7 @@ static void ccc_graph_drop(ccc_handle *handle, uint64_t node, const uint64_t *in
     ccc_map *names = &ccc_root_data(handle)->names;
     for (size_t i = 0; i < count; i++)
         ccc_ref_tree_remove_named(names, inner[i], inner[i]);
-    ccc_ref_tree_remove_named(names, node, 0);  // the driver did not tell which graph it was
+    ccc_ref_tree_remove_named(names, node, 0);  // for a graph that the driver did not report
 }
 
 // Somebody is to have the handle of a graph, and may make copies and executables of it, and reach the graphs inside it:

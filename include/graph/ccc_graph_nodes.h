@@ -159,7 +159,7 @@ typedef struct ccc_added {
     int status;
     uint64_t node;
     uint64_t context;  // that the node runs in; 0: none
-    ccc_refs *refs;    // what the graph keeps for it; NULL: nothing
+    ccc_refs *refs;    // the references of the node; NULL: none
 } ccc_added;
 
 static ccc_added ccc_not_added(int status, ccc_refs *refs)
@@ -263,7 +263,7 @@ static void ccc_graph_launch_params(CUgraphNodeParams *params, const ccc_target 
 }
 
 // Add a node that runs a kernel, after another one or, where that is 0, after none. The target, the configuration and
-// the packed arguments are those of a launch; `handles` are what is kept besides the kernel. The status is
+// the packed arguments are those of a launch; `handles` are referenced besides the kernel. The status is
 // CCC_UNCHECKED, and nothing was done, where there are attributes or too many parameters.
 static ccc_added ccc_graph_add_launch(ccc_handle *graph, uint64_t before, const ccc_target *target,
                                       const ccc_config *config, const char *arguments, ccc_handle *const *handles,

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a definition keeps itself, as a tree: a list for the graph, and one for each graph inside its nodes, which goes
-// with the node. The lists of graphs inside nodes have names: the driver's handles of the graphs. What is here needs
-// the lock of the root. Programs nest graphs to any depth: no function calls itself.
+// The references that a definition has itself, as a tree: a list for the graph, and one for each graph inside its
+// nodes, which is released with the node. The lists of graphs inside nodes have names: the driver's handles of the
+// graphs. The functions need the lock of the root. Programs nest graphs to any depth: no function calls itself.
 #ifndef CCC_REF_TREE_H
 #define CCC_REF_TREE_H
 
@@ -14,14 +14,14 @@
 
 typedef struct ccc_ref_tree {
     ccc_refs *refs;
-    struct ccc_ref_tree *inner;         // what is kept for the graphs inside the nodes of this one
+    struct ccc_ref_tree *inner;         // the lists of the graphs inside the nodes of this one
     struct ccc_ref_tree *next, **link;  // of those: the next, and what points to this
     struct ccc_ref_tree *outer;         // the list of the graph around; NULL for the root
-    uint64_t graph;  // inside a node; 0: the driver did not tell, so that it goes with what is around it
-    uint64_t node;   // that it is inside; 0: not known either
+    uint64_t graph;  // inside a node; 0: the driver did not report it, and the list is released with the outer one
+    uint64_t node;   // around the graph; 0: not known either
 } ccc_ref_tree;
 
-// A ccc_refs is to be the graph's: only hold memory that the graph itself allocates, or a graph around it.
+// Prepare a ccc_refs for a graph: of memory that the graph allocates, or a graph around it, take a memory use only.
 static void ccc_refs_for(ccc_refs *refs, const ccc_handle *root)
 {
     for (size_t i = 0; i < refs->count; i++) {
@@ -73,7 +73,7 @@ static ccc_ref_tree *ccc_ref_tree_new(ccc_ref_tree *outer, uint64_t node)
 
 static uint64_t ccc_ref_tree_key(const ccc_ref_tree *tree) { return tree->graph ? tree->graph : tree->node; }
 
-// What has this name is of a graph that is gone without our knowledge: the driver has given its handle to another one.
+// Take the name from a list: its graph was destroyed without our knowledge, and the driver gave the handle to another.
 static void ccc_ref_tree_forget(ccc_map *names, uint64_t key)
 {
     ccc_ref_tree *tree = ccc_map_find(names, key);
@@ -117,7 +117,7 @@ static void ccc_ref_tree_free(ccc_map *names, ccc_ref_tree *tree)
     free(tree);
 }
 
-// Let go of all that is kept for a graph, and for those inside it.
+// Release the references of a graph, and of the graphs inside it.
 static void ccc_ref_tree_clear(ccc_map *names, ccc_ref_tree *tree)
 {
     for (ccc_ref_tree *at = tree;;) {
@@ -134,14 +134,14 @@ static void ccc_ref_tree_clear(ccc_map *names, ccc_ref_tree *tree)
     }
 }
 
-// The same for a graph inside a node, of which nothing is left.
+// The same for a graph inside a node, whose list is freed.
 static void ccc_ref_tree_remove(ccc_map *names, ccc_ref_tree *tree)
 {
     ccc_ref_tree_clear(names, tree);
     ccc_ref_tree_free(names, tree);
 }
 
-// A graph inside a node is gone: let go of what has that name, if it is of that graph.
+// A graph inside a node was destroyed: remove the list of that name, if it is for that graph.
 static void ccc_ref_tree_remove_named(ccc_map *names, uint64_t key, uint64_t graph)
 {
     ccc_ref_tree *tree = ccc_map_find(names, key);
@@ -159,7 +159,7 @@ static ccc_ref_tree *ccc_ref_tree_next(const ccc_ref_tree *at, const ccc_ref_tre
     return at == tree ? NULL : at->next;
 }
 
-// How many references there are for a graph and those inside it, and how many graphs.
+// Count the structures of references of a graph and the graphs inside it, and the graphs.
 static size_t ccc_ref_tree_count(const ccc_ref_tree *tree, size_t *graphs)
 {
     size_t count = 0;
@@ -176,8 +176,8 @@ static void ccc_ref_tree_add_to(const ccc_ref_tree *tree, ccc_refs *bundle)
             ccc_refs_bundle_add(bundle, refs);
 }
 
-// A ccc_refs that has a use of all that is kept for a graph, and those inside it; *made is it, or NULL where nothing
-// is.
+// Make a ccc_refs that has a use of all references of a graph, and of the graphs inside it; *made is NULL where there
+// are none.
 static int ccc_ref_tree_bundle(const ccc_ref_tree *tree, ccc_refs **made)
 {
     size_t graphs = 0, count = tree ? ccc_ref_tree_count(tree, &graphs) : 0;
@@ -225,7 +225,7 @@ static int ccc_ref_tree_share(const ccc_ref_tree *tree, ccc_ref_tree *copy)
 }
 
 // Name the lists inside a copy, which have the nodes of the original's, once the driver has made it: `graph`, or 0.
-// What the driver does not tell of is kept until what is around it goes. There is room for the names.
+// A list whose graph the driver does not report is released with the outer one. There is room for the names.
 static void ccc_ref_tree_settle(ccc_map *names, ccc_ref_tree *copy, uint64_t graph)
 {
     for (ccc_ref_tree *at = ccc_ref_tree_next(copy, copy); at; at = ccc_ref_tree_next(at, copy)) {
@@ -274,7 +274,7 @@ static int ccc_ref_tree_give(ccc_ref_tree *tree, CUgraph graph)
     return status;
 }
 
-// The references of a new copy, and what they were copied from, from *count on; *count is how many there are then.
+// The references of a new copy and their originals, from *count on; sets *count to their number.
 static void ccc_ref_tree_copies(const ccc_ref_tree *copy, ccc_refs **originals, ccc_refs **copies, size_t capacity,
                                 size_t *count)
 {

@@ -278,7 +278,7 @@ static ccc_handle *ccc_made(ccc_handle *handle, uint64_t value, CUresult result,
 
 // Call the driver function that makes the object of a new handle, which is NULL without memory for it; and set the
 // handle to NULL if it fails. The handle is there first, so that no object has to be destroyed for want of memory.
-// `object` is what the function sets.
+// The function sets `object`.
 #define CCC_MAKE(handle, object, function, ...) \
     do { \
         if (CCC_LIKELY((handle) != NULL)) { \

@@ -57,24 +57,24 @@ static int ccc_worked(CUresult result, const char *call)
 // the driver (580 at least) do what it does at the end of a free, which a query does not.
 static size_t ccc_points_pending(ccc_points *points)
 {
-    size_t tree = 0;
+    size_t pending = 0;
     for (size_t i = 0; i < points->count; i++) {
         CUevent event = points->events[i];
         if (cuEventQuery(event) == CUDA_ERROR_NOT_READY) {
-            points->events[tree++] = event;
+            points->events[pending++] = event;
         } else {
             ccc_worked(cuEventSynchronize(event), "cuEventSynchronize");
             ccc_worked(cuEventDestroy(event), "cuEventDestroy");
         }
     }
-    return points->count = tree;
+    return points->count = pending;
 }
 
 // In the stream's context: add what the stream has to do now.
 static void ccc_points_add(ccc_points *points, CUstream stream)
 {
-    size_t tree = ccc_points_pending(points);
-    CUevent *grown = realloc(points->events, (tree + 1) * sizeof *grown);
+    size_t pending = ccc_points_pending(points);
+    CUevent *grown = realloc(points->events, (pending + 1) * sizeof *grown);
     if (grown)
         points->events = grown;
     CUevent event = NULL;

@@ -178,7 +178,8 @@ static int ccc_view_capturing(const ccc_handle *stream, int *capturing)
     return 0;
 }
 
-// Something under whose address Python references what a copy needs; it is found among the finished tensors afterwards.
+// Make a token, under which Python references the objects that a copy needs; it is among the finished tensors
+// afterwards.
 static uint64_t ccc_view_refer(void)
 {
     ccc_tensor *tensor = calloc(1, sizeof *tensor);

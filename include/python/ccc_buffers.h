@@ -17,7 +17,7 @@ typedef struct memory {
     owner owner;
     PyObject *resource;
     PyObject *size;
-    PyObject *referenced, *whole;  // what the memory needs until it has gone back: here they go after the handle
+    PyObject *referenced, *whole;  // objects that the memory needs until it is freed: released here after the handle
 } memory;
 
 #define LARGEST_BYTE 255
@@ -137,7 +137,7 @@ static PyObject *make_buffer(PyObject *type, ccc_handle *handle, PyObject *resou
 #ifdef Py_GIL_DISABLED
 #define class_of_buffers(pool) PyObject_GetAttr(pool, allocates_name)
 #else
-// The class of the buffers that a pool allocates; that of the last class of pools is remembered. A new reference.
+// The class of the buffers that a pool allocates. It is cached for the last class of pools. A new reference.
 static PyObject *class_of_buffers(PyObject *pool)
 {
     static PyTypeObject *pools;

@@ -22,7 +22,7 @@ typedef struct field {
     PyTypeObject *type;  // the only type on the fast path, or NULL
     PyObject *pack;      // what packs every value of the parameter, or tells what is wrong with it
     size_t offset, size;
-    char code, way;  // those of a Slot in _launching/arguments.py
+    char code, way;  // as in a Slot of _launching/arguments.py
 } field;
 
 typedef struct packer {
@@ -131,7 +131,7 @@ static int store_double(double number, char code, char *at)
     return 0;
 }
 
-// Store what is a number for Python. A NaN is not the same in four bytes, if it was a signalling one of NumPy or
+// Store a number. A NaN is not the same in four bytes, if it was a signalling one of NumPy or
 // ctypes.
 static int store_number(PyObject *value, char code, char *at)
 {
@@ -267,7 +267,7 @@ static char *memory_for(const packer *packer, char *stack, ccc_handle ***handles
     return found;
 }
 
-// The pointer of cdata of a type. NULL with an exception where it is none.
+// The pointer of cdata of a type. NULL with an exception set for another object.
 static void *pointer_of(PyObject *cdata, PyObject *ctype)
 {
     void *pointer = to_pointer(cdata, ctype);
@@ -311,7 +311,7 @@ static packer *make_packer(PyObject *slots, PyObject *native, PyObject *ctype)
     return made;
 }
 
-// The packer that an argument is. NULL with an exception where it is none.
+// The packer that an argument is. NULL with an exception set for another object.
 static packer *packer_for(PyObject *argument)
 {
     if (Py_IS_TYPE(argument, packer_type))

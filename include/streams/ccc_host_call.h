@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How the driver calls functions of the program, for streams and for graphs: through a ccc_refs. At exit no more
+// The driver calls functions of the program, for streams and graphs, through a ccc_refs. At exit no more
 // functions start, and those that run are waited for. A function of Python takes the GIL in the driver's thread
 // (python/ccc_background.h): a thread that waits for the work meanwhile must not hold it.
 #ifndef CCC_HOST_CALL_H
@@ -30,7 +30,7 @@ static void CUDA_CB ccc_host_call(void *argument)
     atomic_fetch_sub(&ccc_calls_running, 1);
 }
 
-// Call what a stream calls, and queue its ccc_refs.
+// Call the function that a stream calls, and queue its ccc_refs.
 static void CUDA_CB ccc_host_call_once(void *refs)
 {
     atomic_fetch_add(&ccc_calls_running, 1);  // until the ccc_refs is queued
@@ -39,7 +39,7 @@ static void CUDA_CB ccc_host_call_once(void *refs)
     atomic_fetch_sub(&ccc_calls_running, 1);
 }
 
-// Have the parameters of a node call a function through its ccc_refs; and tell the function that such parameters call.
+// Have the parameters of a node call a function through its ccc_refs; and find the function that parameters call.
 static void ccc_host_wrap(CUDA_HOST_NODE_PARAMS_v2 *params, ccc_refs *refs)
 {
     refs->function = params->fn;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the driver needs kept while it may still run something, and functions of the host that it calls.
+// References to the objects that the driver may still use, and host functions that it calls.
 //
 // A ccc_refs holds handles, and a token under which Python holds objects. It belongs to the definitions and executables
 // of graphs that use it (ccc_graph.h), or to the driver as a user object: then the driver counts the definitions,
@@ -30,16 +30,16 @@ typedef struct ccc_refs {
     void *data;                // with what,
     uint64_t source;           // and by which stream, as ccc_source tells; 0: by a graph
     size_t count;
-    uintptr_t handles[];  // addresses; of those that it only holds, with CCC_MEMORY_ONLY
+    uintptr_t handles[];  // addresses; with CCC_MEMORY_ONLY where there is only a memory use
 } ccc_refs;
 
-// Memory that a graph allocates uses the graph. Were it used by the graph's nodes in turn, neither would ever go: so
-// they hold the handle, which may be closed, but not the memory. Its addresses are the graph's as long as the graph is
-// there.
+// Memory that a graph allocates uses the graph. If the graph's nodes used that memory in turn, neither would ever be
+// released: so they have a memory use of the handle only, which may be closed. The addresses are valid as long as the
+// graph exists.
 #define CCC_MEMORY_ONLY ((uintptr_t)1)
 
 static atomic_long ccc_refs_alive;          // how many there are
-static _Atomic(ccc_refs *) ccc_finished;    // those that nobody needs, as whoever was the last pushes them
+static _Atomic(ccc_refs *) ccc_finished;    // those without a use; the release of the last use pushes them
 static _Atomic(ccc_refs *) ccc_finishing;   // taken from there, to be released; ccc_release_lock is held to change it
 static _Atomic(ccc_refs *) ccc_unfinished;  // those that wait for an event, oldest first; likewise
 static ccc_refs **ccc_unfinished_end;       // where the next is put; NULL: there are none
@@ -52,7 +52,8 @@ static void ccc_refs_push(_Atomic(ccc_refs *) *list, ccc_refs *refs)
         ;
 }
 
-// Drop a use of a ccc_refs; after the last nobody needs it. The driver calls this as the destructor of user objects.
+// Release a use of a ccc_refs; after the last one it is queued. The driver calls this as the destructor of user
+// objects.
 static void CUDA_CB ccc_refs_release(void *argument)
 {
     ccc_refs *refs = argument;
@@ -76,16 +77,16 @@ static void ccc_refs_release_later(ccc_refs *refs)
     atomic_fetch_add(&ccc_unfinished_count, 1);
 }
 
-static void ccc_refs_release_one(uintptr_t tree)
+static void ccc_refs_release_one(uintptr_t reference)
 {
-    if (tree & CCC_MEMORY_ONLY)
-        ccc_release_memory((ccc_handle *)(tree & ~CCC_MEMORY_ONLY));
+    if (reference & CCC_MEMORY_ONLY)
+        ccc_release_memory((ccc_handle *)(reference & ~CCC_MEMORY_ONLY));
     else
-        ccc_release((ccc_handle *)tree);
+        ccc_release((ccc_handle *)reference);
 }
 
-// Have a ccc_refs, made with capacity for that, keep a handle, too. `again` tells that it is kept already: then memory
-// of the graph may be closed. On failure there is no keep any more.
+// Add a reference to a handle; the ccc_refs has the capacity. `again` says that the handle is referenced already: then
+// memory of the graph may be closed. On failure the ccc_refs is freed.
 static int ccc_refs_add(ccc_refs *refs, ccc_handle *handle, int again)
 {
     if (ccc_retain(handle)) {

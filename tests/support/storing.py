@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Storing(dict[Any, Callable[..., bool]]):
-    """Makes the second form of a helper of the one that returns the handle."""
+    """Make the second form of a helper from the form that returns the handle."""
 
     def __missing__(self, helper: Callable[..., Any]) -> Callable[..., bool]:
         def store(slot: Any, *arguments: Any) -> bool:
