@@ -164,7 +164,7 @@ def share_view(view: Any) -> Any:
     except AttributeError:
         pass
     if type(info[OWNER]) is tuple:
-        capsule = show_view(view, view._exported(), True, lent=True)
+        capsule = show_view(view, view._exported(), True, shared=True)
     else:
         capsule = _share(info[OWNER], True)
     with _sharing:  # another thread may have been here
@@ -175,10 +175,10 @@ def share_view(view: Any) -> Any:
     return view._shared_capsule
 
 
-def show_view(view: Any, exported: Exported, versioned: bool, lent: bool = False) -> Any:
-    """Return a capsule that shows what a view shows, and keeps it; ``lent`` is kept by the view."""
+def show_view(view: Any, exported: Exported, versioned: bool, shared: bool = False) -> Any:
+    """Return a capsule that shows what a view shows, and keeps it; a ``shared`` one is kept by the view."""
     c_handle, release = view._keeper()
-    if lent and not c_handle:  # the memory is the view's to keep
+    if shared and not c_handle:  # the memory is the view's to keep
         release = None
     array, *_kept = exported.array()
     how = VERSIONED if versioned else 0

@@ -9,14 +9,14 @@
 
 typedef struct ccc_library {
     ccc_handle handle;
-    atomic_int lent;  // a program may unload it, so that this package does not
+    atomic_int borrowed;  // a program may unload it, so that this package does not
 } ccc_library;
 
 static CUresult ccc_library_destroy(ccc_handle *handle, const char **call)
 {
     *call = "cuLibraryUnload";
     ccc_kernels_forget(handle);
-    if (atomic_load_explicit(&((ccc_library *)handle)->lent, memory_order_relaxed))
+    if (atomic_load_explicit(&((ccc_library *)handle)->borrowed, memory_order_relaxed))
         return CUDA_SUCCESS;
     return cuLibraryUnload((CUlibrary)CCC_POINTER(handle));
 }
@@ -44,7 +44,7 @@ static void ccc_library_borrow(ccc_handle *handle)
 {
     while (handle->flags & CCC_BORROWED)  // a view of the handle that unloads the library
         handle = handle->parent;
-    atomic_store_explicit(&((ccc_library *)handle)->lent, 1, memory_order_relaxed);
+    atomic_store_explicit(&((ccc_library *)handle)->borrowed, 1, memory_order_relaxed);
 }
 
 // Where a variable of a library is in the current context, and how large. The header promises managed variables to the
