@@ -32,7 +32,7 @@ REGISTERED = {
     "call_in_stream": "_streams",
     "graph_builder": "graph",
     "launch_config": "_launching",
-    "stand_in": "_streams",
+    "stream_proxy": "_streams",
     "system_device": "system",
     "texture": "texture",
 }

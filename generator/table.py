@@ -78,7 +78,7 @@ def write_table(api: Api) -> str:
     lines = [
         f"/* Generated from the headers of CUDA {api.header.version}. */",
         f"#define CCC_TABLE_SIZE {len(rows)}",
-        "static const ccc_row ccc_rows[CCC_TABLE_SIZE] = {",
+        "static const ccc_function ccc_functions[CCC_TABLE_SIZE] = {",
     ]
     for row in rows:
         legacy, threaded = (", ".join(map(str, item)) for item in (row.versions, row.per_thread))

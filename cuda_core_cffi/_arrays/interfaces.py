@@ -34,9 +34,9 @@ NO_TENSOR: tuple[object, ...] = ()
 Reader = Callable[[Any, int | None], Any]
 
 _order = lib.ccc_view_order
-_take = _capsule.take
-_take_numpy = _capsule.take_numpy
-_take_exchanged = _capsule.import_exchanged
+_own = _capsule.own
+_own_numpy = _capsule.own_numpy
+_import_exchanged = _capsule.import_exchanged
 _is_simple = _capsule.is_simple
 
 # Types whose instances are all read alike, which stay here: a process has a handful of array types.
@@ -87,7 +87,7 @@ def read_numpy(obj: Any, stream_ptr: int | None) -> Any:
     if stream_ptr is None:
         raise ambiguous()
     try:
-        return _take_numpy(obj.__dlpack__(max_version=DLPACK_VERSION))
+        return _own_numpy(obj.__dlpack__(max_version=DLPACK_VERSION))
     except (BufferError, TypeError):  # TypeError: NumPy before 2.1 takes no version
         return read_array_interface(obj)
 
@@ -97,7 +97,7 @@ def read_numpy_dlpack(obj: Any, stream_ptr: int | None) -> Any:
     if stream_ptr is None:
         raise ambiguous()
     try:
-        return _take_numpy(obj.__dlpack__(max_version=DLPACK_VERSION))
+        return _own_numpy(obj.__dlpack__(max_version=DLPACK_VERSION))
     except TypeError:
         return read_dlpack(obj, stream_ptr)
 
@@ -118,23 +118,23 @@ def read_dlpack(obj: Any, stream_ptr: int | None) -> Any:
         raise BufferError(f"__dlpack_device__ of {type(obj).__name__} returned no device, but {device!r}") from None
     if isinstance(device_type, int) and device_type not in KNOWN_DEVICES:
         raise BufferError(f"the memory is on DLPack device type {device_type:d}, which is neither the host nor CUDA")
-    return take_from(export, None if device_type == CPU else consumer(stream_ptr))
+    return request_tensor(export, None if device_type == CPU else consumer(stream_ptr))
 
 
 def read_device_dlpack(obj: Any, stream_ptr: int | None) -> Any:
     """Read what speaks DLPack and always is on a device. CuPy would ask the driver for that; nobody else need."""
     if stream_ptr is None:
         raise ambiguous()
-    return take_from(obj.__dlpack__, consumer(stream_ptr))
+    return request_tensor(obj.__dlpack__, consumer(stream_ptr))
 
 
-def take_from(export: Callable[..., Any], stream: int | None) -> Any:
+def request_tensor(export: Callable[..., Any], stream: int | None) -> Any:
     """Take the tensor that ``__dlpack__`` gives for a stream."""
     try:
         capsule = export(stream=stream, max_version=DLPACK_VERSION)
     except TypeError:  # a producer older than DLPack 1.0
         capsule = export(stream=stream)
-    return _take(capsule)
+    return _own(capsule)
 
 
 read_method: Reader = _capsule.reader(read_dlpack, False)
@@ -166,7 +166,7 @@ def exchange_reader(api: Any, is_torch: bool) -> Reader:
             raise ambiguous()
         stream = None
         try:
-            tensor = _take_exchanged(api, obj)
+            tensor = _import_exchanged(api, obj)
             if stream_ptr != NO_ORDERING:
                 stream = _capsule.work_stream(api, tensor)
         except Exception:  # what the type cannot export: its __dlpack__ says why in Python's terms

@@ -232,7 +232,7 @@ class Kernel(Handle):
             self._packers = {}
         self._packers[types] = packer
 
-    def _take_packer(self, types: tuple[type, ...], packer: Any) -> None:
+    def _set_packer(self, types: tuple[type, ...], packer: Any) -> None:
         """Keep a packer for arguments of these types, and try it first from now on."""
         self._keep_packer(types, packer)
         if len(self._known.packers) < MOST_SHARED:  # they live as long as the code, and so do the types

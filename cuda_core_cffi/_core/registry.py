@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
     from cuda_core_cffi._launching.config import LaunchConfig
-    from cuda_core_cffi._streams.stream import StreamStandIn
+    from cuda_core_cffi._streams.stream import StreamProxy
     from cuda_core_cffi.graph.builder import GraphBuilder
     from cuda_core_cffi.system import Device as SystemDevice
 
@@ -36,8 +36,8 @@ class Registry:
         :class:`Device`, which makes one of an ordinal.
     call_in_stream : callable
         What has a stream call a function.
-    stand_in : type
-        :class:`StreamStandIn`, for C.
+    stream_proxy : type
+        :class:`StreamProxy`, for C.
     graph_builder : type
         :class:`GraphBuilder`, which stands for a stream.
     launch_config : type
@@ -50,7 +50,7 @@ class Registry:
 
     device: type[Device]
     call_in_stream: Callable[[Any, Any, Any], None]
-    stand_in: type[StreamStandIn]
+    stream_proxy: type[StreamProxy]
     graph_builder: type[GraphBuilder]
     launch_config: type[LaunchConfig]
     system_device: type[SystemDevice]

@@ -25,7 +25,7 @@ from cuda_core_cffi._streams.context import Context, create_green_context
 from cuda_core_cffi._streams.event import DEFAULT_FLAGS, Event, event_flags
 from cuda_core_cffi._streams.stream import (
     Stream,
-    StreamStandIn,
+    StreamProxy,
     accept_stream,
     default_stream,
     protocol_address,
@@ -308,7 +308,7 @@ class Device(calls.DeviceFinder):
         if obj is not None:
             if options is not None:
                 raise ValueError("options are for a new stream: give obj or options, not both")
-            if isinstance(obj, Stream | StreamStandIn):
+            if isinstance(obj, Stream | StreamProxy):
                 return Stream._borrow_stream(accept_stream(obj, "Device.create_stream"))
             return Stream._borrow(protocol_address(obj, "Device.create_stream", stacklevel=3), obj)
         if options is not None:

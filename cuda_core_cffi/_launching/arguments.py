@@ -286,7 +286,7 @@ def declared_slot(given: Any, parameter: Parameter) -> tuple[Slot, int]:
     return slot._replace(pack=pack, only=only), declared.alignment or min(size & -size, MAX_ALIGNMENT)
 
 
-def take_as_given(value: Any, size: int, signed: bool | None) -> Any:
+def accept_as_given(value: Any, size: int, signed: bool | None) -> Any:
     """Leave a value to what launches do with its type."""
     raise TypeError
 
@@ -585,6 +585,6 @@ DECLARED: dict[str, tuple[Callable[[Any, Parameter], Slot], Callable[[Any, int, 
     "float": (float_slot, to_float),
     "half": (float_slot, to_float),
     "complex": (complex_slot, to_complex),
-    "structure": (lambda _, parameter: Slot(f"{parameter.size}s", FUNCTION, bytes), take_as_given),
+    "structure": (lambda _, parameter: Slot(f"{parameter.size}s", FUNCTION, bytes), accept_as_given),
 }
 """For each family the slot, and what a value is converted to first; TypeError: it is taken as by launches."""

@@ -15,7 +15,7 @@ from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._launching.arguments import Packer, c_handles_of, make_packer
 from cuda_core_cffi._launching.attributes import check_device
 from cuda_core_cffi._launching.config import LaunchConfig, shown
-from cuda_core_cffi._streams.stream import Stream, StreamStandIn, launch_stream
+from cuda_core_cffi._streams.stream import Stream, StreamProxy, launch_stream
 from cuda_core_cffi.typing import IsStreamType
 
 _launch = calls.launch
@@ -87,7 +87,7 @@ def launch(stream: IsStreamType, config: LaunchConfig, kernel: Kernel, *kernel_a
         status = None
     else:  # not in the try block: an exception that a signal handler raises here goes to the caller
         status = _launch(packer, stream, native, kernel_args)
-        if status is None and isinstance(stream, StreamStandIn):  # whose own stream is as quick
+        if status is None and isinstance(stream, StreamProxy):  # whose own stream is as quick
             stream = stream._for_launch()
             status = _launch(packer, stream, native, kernel_args)
     if status == 0:
@@ -131,14 +131,14 @@ def prepare(config: object, kernel: object, values: tuple[Any, ...]) -> Packer:
         layout = kernel._layout
         packer = make_packer(types, values, layout, kernel._kinds, kernel._c_handle)
         if layout is not None:  # else it is for the sizes of these values
-            kernel._take_packer(types, packer)
+            kernel._set_packer(types, packer)
     return packer
 
 
 def foreign_stream(stream: object) -> Stream:
     """Return another library's stream as ours; None is a TypeError."""
     queue = launch_stream(stream, "launch")
-    if isinstance(stream, StreamStandIn):
+    if isinstance(stream, StreamProxy):
         return queue
     warnings.warn(
         "passing another library's stream to launch is deprecated: wrap it once with Device.create_stream",

@@ -143,7 +143,7 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
             raise last_failure()
         self._meter = meter
 
-    def __del__(self, _release_object: Any = lib.ccc_meter_drop) -> None:
+    def __del__(self, _release_object: Any = lib.ccc_meter_release) -> None:
         try:
             meter = self._meter
         except AttributeError:  # construction failed
@@ -184,11 +184,11 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
         try:
             buffer: Buffer = self._upstream.allocate(size, stream=stream)
         except BaseException:
-            self._take_back(size)
+            self._cancel_charge(size)
             raise
         number = _charge(self._meter, buffer._c_handle, size) if isinstance(buffer, Buffer) else 0
         if not number:
-            self._take_back(size)
+            self._cancel_charge(size)
             if isinstance(buffer, Buffer):
                 raise buffer._failure(lib.ccc_last_status())
             raise TypeError(f"{type(self._upstream).__name__}.allocate returned no Buffer, but {buffer!r}")
@@ -278,7 +278,7 @@ class TrackingMemoryResource(Uncopyable, MemoryResource):
             used = self.statistics.current_bytes
             raise MemoryError(f"{size} bytes more would go beyond the limit of {self._limit}: {used} are in use")
 
-    def _take_back(self, size: int) -> None:
+    def _cancel_charge(self, size: int) -> None:
         """Free bytes that were promised to an allocation which was not made."""
         if self._limit is not None:
             _cancel(self._meter, size)

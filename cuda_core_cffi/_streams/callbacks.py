@@ -83,12 +83,12 @@ def keep_error(kind: type[BaseException], error: BaseException, trace: Traceback
     with _lock:
         raised.setdefault(source, []).append(item)
         if sum(map(len, raised.values())) > MOST_RAISED:
-            oldest = take_oldest()
+            oldest = pop_oldest()
     if oldest is not None:
         Unraisable(oldest)  # with no lock held: this calls the program's hook
 
 
-def take_oldest() -> BaseException:
+def pop_oldest() -> BaseException:
     """Return the exception that was raised first. The lock is held, and there is one."""
     source = min(raised, key=lambda source: raised[source][0][0])
     _, error = raised[source].pop(0)
@@ -103,7 +103,7 @@ def ccc_call_python(token: int, source: int) -> None:
     kept[token]()
 
 
-def take_raised(waited: Any) -> list[BaseException]:
+def pop_raised(waited: Any) -> list[BaseException]:
     """Return what functions of graphs, and of a stream, have raised: the C handle of the stream or event; NULL: all."""
     source = _source(waited) if waited else 0
     with _lock:
@@ -113,11 +113,11 @@ def take_raised(waited: Any) -> list[BaseException]:
 
 
 def raise_pending(waited: Any) -> None:
-    """Raise what :func:`take_raised` finds, if anything, and do what the functions left for later."""
+    """Raise what :func:`pop_raised` finds, if anything, and do what the functions left for later."""
     run_tasks()
     if not raised:
         return
-    errors = take_raised(waited)
+    errors = pop_raised(waited)
     if len(errors) == 1:
         raise errors.pop()  # a reference kept here would keep what the traceback refers to
     if errors:
@@ -182,7 +182,7 @@ def python_function(address: int, data: int) -> Callable[[], Any] | None:
 def end_calls() -> None:
     """Call nothing any more; what nobody was told of is told."""
     lib.ccc_end_calls()
-    for error in take_raised(NOTHING):
+    for error in pop_raised(NOTHING):
         Unraisable(error)
         gc.collect()  # for PyPy, whose finalizers would run too late
 

@@ -45,8 +45,8 @@ _wait_event = lib.ccc_stream_wait_event
 _wait_stream = lib.ccc_stream_wait_stream
 
 
-class StreamStandIn(Uncopyable):
-    """Stands for a stream wherever one is taken: a graph builder. C knows it and its attributes by their names."""
+class StreamProxy(Uncopyable):
+    """Base class of what calls accept in place of a stream: a graph builder. C knows the attributes by name."""
 
     __slots__ = ("_captured", "_stream")
 
@@ -72,7 +72,7 @@ class StreamStandIn(Uncopyable):
         raise NotImplementedError
 
 
-registry.stand_in = StreamStandIn
+registry.stream_proxy = StreamProxy
 
 
 class Stream(Handle):
@@ -388,14 +388,14 @@ def accept_stream(stream: object, what: str) -> Stream:
     """Return ``stream`` as a :class:`Stream`, or raise TypeError; ``what`` is the operation that wants it."""
     if isinstance(stream, Stream):
         return stream
-    if isinstance(stream, StreamStandIn):
+    if isinstance(stream, StreamProxy):
         return stream.stream
     return Stream._borrow(protocol_address(stream, what), stream)
 
 
 def launch_stream(stream: object, what: str) -> Stream:
     """Return ``stream`` as a :class:`Stream` for a launch: a graph builder has to be building."""
-    return stream._for_launch() if isinstance(stream, StreamStandIn) else accept_stream(stream, what)
+    return stream._for_launch() if isinstance(stream, StreamProxy) else accept_stream(stream, what)
 
 
 def stream_or_default(stream: object, what: str) -> Stream:

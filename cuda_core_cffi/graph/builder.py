@@ -20,7 +20,7 @@ from cuda_core_cffi._core.integers import integer
 from cuda_core_cffi._core.options import member
 from cuda_core_cffi._launching.graph_condition import GraphCondition
 from cuda_core_cffi._lifetime.references import flush_releases
-from cuda_core_cffi._streams.stream import Stream, StreamStandIn, context_of
+from cuda_core_cffi._streams.stream import Stream, StreamProxy, context_of
 from cuda_core_cffi.graph.definition import GraphDefinition
 from cuda_core_cffi.graph.executable import Graph
 from cuda_core_cffi.graph.node_maker import NodeMaker
@@ -103,7 +103,7 @@ _new_capture = lib.ccc_capture_new
 _releases_pending = lib.ccc_releases_pending
 
 
-class GraphBuilder(StreamStandIn):
+class GraphBuilder(StreamProxy):
     """A graph in the making: between :meth:`begin_building` and :meth:`end_building`, work is captured, not run.
 
     Builders come from :meth:`Device.create_graph_builder` and :meth:`Stream.create_graph_builder`, and are taken
@@ -533,7 +533,7 @@ class GraphBuilder(StreamStandIn):
             self._give_up()
         else:
             self._let_go()
-            self._drop_graph()
+            self._release_graph()
         if stream is not None and self._owns_stream:
             stream.close()
 
@@ -666,7 +666,7 @@ class GraphBuilder(StreamStandIn):
             if self._phase is ENDED:
                 self._let_go()
             if self._stream is None or self._phase is FAILED:  # which has not seen the graph
-                self._drop_graph()
+                self._release_graph()
         return self._definition
 
     def _let_go(self) -> None:
@@ -677,7 +677,7 @@ class GraphBuilder(StreamStandIn):
             self._capture = None
             flush_releases()
 
-    def _drop_graph(self) -> None:
+    def _release_graph(self) -> None:
         """Let go of the graph, and close it unless somebody else may have it."""
         definition, self._definition = self._definition, None
         if definition is not None and self._kind is PRIMARY and not self._is_shared:

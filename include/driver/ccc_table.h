@@ -49,12 +49,12 @@ typedef enum ccc_reason {
     __attribute__((constructor)) static void name##_watch_fork(void) { pthread_atfork(NULL, NULL, name##_free); } \
     static pthread_mutex_t name = PTHREAD_MUTEX_INITIALIZER
 
-typedef struct ccc_row {
+typedef struct ccc_function {
     const char *name;
     const char *base;
     int legacy[2];      // versions with this signature, newest first, for the legacy default stream
     int per_thread[2];  // the same for the per-thread default stream
-} ccc_row;
+} ccc_function;
 
 typedef struct ccc_missing {
     ccc_reason reason;
@@ -194,7 +194,7 @@ static const ccc_missing *ccc_missing_last(void) { return &ccc_last_missing; }
 
 static void ccc_missing_clear(void) { ccc_last_missing.reason = CCC_AVAILABLE; }
 
-#include "ccc_table_rows.h"  // generated: ccc_rows, ccc_table and the shims
+#include "ccc_table_rows.h"  // generated: ccc_functions, ccc_table and the shims
 
 static inline void *ccc_entry(int index)
 {
@@ -204,7 +204,7 @@ static inline void *ccc_entry(int index)
 
 static CCC_COLD void *ccc_resolve(int index)
 {
-    const ccc_row *row = &ccc_rows[index];
+    const ccc_function *function = &ccc_functions[index];
     void *address = NULL;
     CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 
@@ -214,19 +214,19 @@ static CCC_COLD void *ccc_resolve(int index)
     ccc_reason reason = ccc_driver.reason;
     pthread_mutex_unlock(&ccc_driver.lock);
     if (reason != CCC_AVAILABLE)
-        return ccc_miss(reason, row->name, CCC_OLDEST_DRIVER);
+        return ccc_miss(reason, function->name, CCC_OLDEST_DRIVER);
 
-    const int *versions = ccc_driver.per_thread ? row->per_thread : row->legacy;
+    const int *versions = ccc_driver.per_thread ? function->per_thread : function->legacy;
     cuuint64_t flags =
         ccc_driver.per_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : CU_GET_PROC_ADDRESS_LEGACY_STREAM;
     int needed = versions[0];
     if (needed > ccc_driver.version && versions[1])
         needed = versions[1];
     if (needed > ccc_driver.version)
-        return ccc_miss(CCC_FUNCTION_NEWER, row->name, versions[0]);
-    if (ccc_driver.get_proc(row->base, &address, needed, flags, &found) != CUDA_SUCCESS || address == NULL)
-        return ccc_miss(CCC_FUNCTION_ABSENT, row->name, needed);
-    if (strcmp(row->base, "cuInit") == 0) {
+        return ccc_miss(CCC_FUNCTION_NEWER, function->name, versions[0]);
+    if (ccc_driver.get_proc(function->base, &address, needed, flags, &found) != CUDA_SUCCESS || address == NULL)
+        return ccc_miss(CCC_FUNCTION_ABSENT, function->name, needed);
+    if (strcmp(function->base, "cuInit") == 0) {
         ccc_init_function init;
         *(void **)&init = address;
         ccc_driver.init = init;

@@ -379,7 +379,7 @@ static int ccc_graph_destroy_node(ccc_handle *graph, uint64_t node, const uint64
     } else {
         ccc_map_set(gone, node, &ccc_gone);
         ccc_graph_detach(graph, refs);
-        ccc_graph_drop(graph, node, inner, count);
+        ccc_graph_remove_inner(graph, node, inner, count);
     }
     ccc_graph_leave(graph);
     return status;

@@ -387,7 +387,7 @@ static void ccc_graph_embedded(ccc_handle *handle, uint64_t node, ccc_ref_tree *
 }
 
 // A node does not have these graphs inside it any more: let go of what is kept for them.
-static void ccc_graph_drop(ccc_handle *handle, uint64_t node, const uint64_t *inner, size_t count)
+static void ccc_graph_remove_inner(ccc_handle *handle, uint64_t node, const uint64_t *inner, size_t count)
 {
     ccc_map *names = &ccc_root_data(handle)->names;
     for (size_t i = 0; i < count; i++)

@@ -309,7 +309,7 @@ static int ccc_graph_set(ccc_handle *graph, uint64_t node, CUgraphNodeParams *pa
     if (child && status == 0) {
         for (size_t i = 0; i < count; i++)
             ccc_map_set(gone, inner[i], &ccc_gone);
-        ccc_graph_drop(graph, node, inner, count);
+        ccc_graph_remove_inner(graph, node, inner, count);
     }
     ccc_graph_embedded(graph, status ? 0 : node, copy);
     return status;

@@ -94,7 +94,7 @@ static void ccc_meter_end(ccc_meter *meter, uint64_t references)
 }
 
 // The Python object is gone.
-static void ccc_meter_drop(ccc_meter *meter)
+static void ccc_meter_release(ccc_meter *meter)
 {
     ccc_meter_lock();
     uint64_t references = --meter->references;

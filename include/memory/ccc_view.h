@@ -70,7 +70,7 @@ typedef struct ccc_strided_copy {
 } ccc_strided_copy;
 
 // Remove one axis.
-static void ccc_drop_axis(ccc_strided_copy *copy, int axis)
+static void ccc_remove_axis(ccc_strided_copy *copy, int axis)
 {
     --copy->ndim;
     for (int i = axis; i < copy->ndim; ++i) {
@@ -92,7 +92,7 @@ static void ccc_sort_axes(ccc_strided_copy *copy)
 {
     for (int i = copy->ndim; i-- > 0;)
         if (copy->shape[i] == 1) {
-            ccc_drop_axis(copy, i);
+            ccc_remove_axis(copy, i);
         } else if (copy->target.strides[i] < 0) {  // walk the axis the other way, on both sides
             copy->target.address += (uint64_t)(copy->target.strides[i] * (copy->shape[i] - 1));
             copy->source.address += (uint64_t)(copy->source.strides[i] * (copy->shape[i] - 1));
@@ -122,7 +122,7 @@ static int ccc_view_plan(ccc_strided_copy *copy)
         if (copy->target.strides[i - 1] == copy->target.strides[i] * copy->shape[i] &&
             copy->source.strides[i - 1] == copy->source.strides[i] * copy->shape[i]) {
             copy->shape[i] *= copy->shape[i - 1];
-            ccc_drop_axis(copy, i - 1);
+            ccc_remove_axis(copy, i - 1);
         }
     int64_t width = copy->itemsize;
     if (copy->ndim && copy->target.strides[copy->ndim - 1] == width && copy->source.strides[copy->ndim - 1] == width)

@@ -46,9 +46,9 @@ static PyObject *capsule_read(PyObject *module, PyObject *capsule) { return addr
 
 static PyObject *capsule_consume(PyObject *module, PyObject *capsule) { return address_and_kind(capsule, 1); }
 
-static PyObject *capsule_take(PyObject *module, PyObject *capsule) { return ccc_take(capsule, 0); }
+static PyObject *capsule_own(PyObject *module, PyObject *capsule) { return ccc_own_capsule(capsule, 0); }
 
-static PyObject *capsule_take_numpy(PyObject *module, PyObject *capsule) { return ccc_take(capsule, 1); }
+static PyObject *capsule_own_numpy(PyObject *module, PyObject *capsule) { return ccc_own_capsule(capsule, 1); }
 
 static PyObject *capsule_is_simple(PyObject *module, PyObject *owner)
 {
@@ -83,9 +83,9 @@ static PyMethodDef methods[] = {
     {"new", capsule_new, METH_VARARGS, "new(address, versioned, /)\n--\n\nReturn a capsule around a managed tensor."},
     {"read", capsule_read, METH_O, "read(capsule, /)\n--\n\nReturn (address, versioned) of the tensor in a capsule."},
     {"consume", capsule_consume, METH_O, "consume(capsule, /)\n--\n\nTake the tensor out of a capsule."},
-    {"take", capsule_take, METH_O, "take(capsule, /)\n--\n\nConsume a capsule and return what owns its tensor."},
-    {"take_numpy", capsule_take_numpy, METH_O,
-     "take_numpy(capsule, /)\n--\n\nConsume a capsule of NumPy and return what owns its tensor."},
+    {"own", capsule_own, METH_O, "own(capsule, /)\n--\n\nConsume a capsule and return what owns its tensor."},
+    {"own_numpy", capsule_own_numpy, METH_O,
+     "own_numpy(capsule, /)\n--\n\nConsume a capsule of NumPy and return what owns its tensor."},
     {"describe", ccc_describe, METH_O, "describe(owner, /)\n--\n\nDescribe a tensor that was taken."},
     {"is_simple", capsule_is_simple, METH_O,
      "is_simple(owner, /)\n--\n\nWhether no element is complex, and a stride is 1."},

@@ -70,7 +70,7 @@ static void memory_dealloc(PyObject *self)
     PyObject_GC_UnTrack(self);
     Py_XDECREF(((memory *)self)->resource);
     Py_XDECREF(((memory *)self)->size);
-    drop_handle(self);
+    release_handle(self);
     Py_XDECREF(((memory *)self)->referenced);
     Py_XDECREF(((memory *)self)->whole);
     PyObject_GC_Del(self);

@@ -276,7 +276,7 @@ static PyObject *ccc_own(ccc_imported tensor, PyObject *capsule, int takes_gil)
 }
 
 // Take the tensor out of a capsule. Returns what owns it.
-static PyObject *ccc_take(PyObject *capsule, int takes_gil)
+static PyObject *ccc_own_capsule(PyObject *capsule, int takes_gil)
 {
     ccc_imported tensor = ccc_in_capsule(capsule, 1);
     return tensor.address ? ccc_own(tensor, capsule, takes_gil) : NULL;

@@ -95,7 +95,7 @@ static void ccc_attach(void *state)
 #if defined(PYPY_VERSION) || defined(Py_GIL_DISABLED)
     PyEval_RestoreThread(state);
 #else
-    ccc_gil_take(ccc_gil_shared, state);
+    ccc_gil_acquire(ccc_gil_shared, state);
 #endif
 }
 

@@ -98,7 +98,7 @@ static inline PyThreadState *ccc_gil_give_up(ccc_gil *gil)
     return state;
 }
 
-static inline void ccc_gil_take(ccc_gil *gil, PyThreadState *state)
+static inline void ccc_gil_acquire(ccc_gil *gil, PyThreadState *state)
 {
     int asleep = 0;
     if (!atomic_load_explicit(&gil->several, memory_order_relaxed) &&
@@ -121,7 +121,7 @@ static inline void ccc_gil_take(ccc_gil *gil, PyThreadState *state)
         PyThreadState *ccc_state = CCC_KEEPS_GIL ? NULL : ccc_gil_give_up(CCC_GIL);
 #define Py_END_ALLOW_THREADS \
     if (!CCC_KEEPS_GIL) \
-        ccc_gil_take(CCC_GIL, ccc_state); \
+        ccc_gil_acquire(CCC_GIL, ccc_state); \
     }
 
 #endif

@@ -75,33 +75,34 @@ static inline ccc_handle *handle_of(PyObject *argument, ccc_kind kind)
 // The attribute in which a stream has its owner in another library, or None.
 static PyObject *owner_name;
 
-// The class in Python of what stands for a stream, once it is asked for and imported; and its attributes: the stream,
-// and the stream for launches. Either may be None. Never released.
-static PyObject *stand_in_type, *stream_behind_name, *captured_name;
+// The Python class of stream proxies, found on first use, and its attributes: the stream, and the stream for launches.
+// Either may be None. Never released.
+static PyObject *stream_proxy_type, *stream_behind_name, *captured_name;
 
-static int is_stand_in(PyObject *argument)
+static int is_stream_proxy(PyObject *argument)
 {
-    if (stand_in_type == NULL) {
+    if (stream_proxy_type == NULL) {
         PyObject *registry = find("cuda_core_cffi._core.registry", "registry");
-        stand_in_type = registry ? PyObject_GetAttrString(registry, "stand_in") : NULL;
+        stream_proxy_type = registry ? PyObject_GetAttrString(registry, "stream_proxy") : NULL;
         Py_XDECREF(registry);
     }
-    return stand_in_type && PyObject_TypeCheck(argument, (PyTypeObject *)stand_in_type);
+    return stream_proxy_type && PyObject_TypeCheck(argument, (PyTypeObject *)stream_proxy_type);
 }
 
-// The stream that an argument stands for. A new reference; NULL, with no error set: it stands for none, as most do.
+// The stream behind a proxy. A new reference; NULL, with no error set, for any other argument.
 static inline PyObject *stream_behind(PyObject *argument, int launches)
 {
     if (Py_IS_TYPE(argument, usual_type[CCC_STREAM]))
         return NULL;
     PyObject *stream =
-        is_stand_in(argument) ? PyObject_GetAttr(argument, launches ? captured_name : stream_behind_name) : NULL;
+        is_stream_proxy(argument) ? PyObject_GetAttr(argument, launches ? captured_name : stream_behind_name) : NULL;
     if (stream == NULL)
         PyErr_Clear();
     return stream;
 }
 
-// The handle of the stream that an argument is or stands for. In the latter case *behind keeps it, else that is NULL.
+// The handle of a stream, or of the stream behind a proxy; then *behind has a reference to that stream, else it is
+// NULL.
 static inline ccc_handle *stream_of(PyObject *argument, PyObject **behind)
 {
     *behind = stream_behind(argument, 0);
@@ -151,7 +152,7 @@ static int report(int waiting, int stacklevel)
 }
 
 // Release the handle of an object that goes.
-static void drop_handle(PyObject *self)
+static void release_handle(PyObject *self)
 {
     ccc_handle *handle = ((owner *)self)->handle;
     int waiting = 0;
@@ -174,7 +175,7 @@ static void drop_handle(PyObject *self)
 static void owner_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
-    drop_handle(self);
+    release_handle(self);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF(type);
 }

@@ -47,7 +47,7 @@ static int ccc_is_on_host(PyObject *object)
 }
 
 // Ask an object for its tensor and take it.
-static PyObject *ccc_ask_and_take(PyObject *object, PyObject *stream)
+static PyObject *ccc_request_tensor(PyObject *object, PyObject *stream)
 {
     PyObject *arguments[] = {object, stream, ccc_version};
     PyObject *capsule = PyObject_VectorcallMethod(ccc_export_name, arguments, 1, ccc_keywords);
@@ -57,7 +57,7 @@ static PyObject *ccc_ask_and_take(PyObject *object, PyObject *stream)
     }
     if (capsule == NULL)
         return NULL;
-    PyObject *owner = ccc_take(capsule, 0);
+    PyObject *owner = ccc_own_capsule(capsule, 0);
     Py_DECREF(capsule);
     return owner;
 }
@@ -86,14 +86,15 @@ static PyObject *ccc_read(PyObject *read, PyObject *const *arguments, Py_ssize_t
         PyErr_Clear();
         stream = NULL;
     }
-    return stream ? ccc_ask_and_take(arguments[0], on_host ? Py_None : stream)
+    return stream ? ccc_request_tensor(arguments[0], on_host ? Py_None : stream)
                   : PyObject_Vectorcall(read, arguments, (size_t)count, NULL);
 }
 
 static PyObject *ccc_read_on_device(PyObject *read, PyObject *const *arguments, Py_ssize_t count)
 {
     PyObject *stream = count == 2 ? ccc_consumer(arguments[1]) : NULL;
-    return stream ? ccc_ask_and_take(arguments[0], stream) : PyObject_Vectorcall(read, arguments, (size_t)count, NULL);
+    return stream ? ccc_request_tensor(arguments[0], stream)
+                  : PyObject_Vectorcall(read, arguments, (size_t)count, NULL);
 }
 
 // `parts` are the reader in Python, None or what refuses objects whose tensors are not simple, and the type's API.

@@ -330,7 +330,7 @@ def test_a_tensor_without_deleter_is_left_alone(versioned: bool) -> None:
 def test_a_tensor_that_cannot_be_viewed_is_deleted_at_once(wrong: dict[str, Any], message: str) -> None:
     managed = Managed(True, data=0x1000, **({"shape": (1,)} | wrong))
     with pytest.raises(BufferError, match=message):
-        _capsule.take(managed.capsule())
+        _capsule.own(managed.capsule())
     assert managed.deletions == 1
 
 
@@ -344,9 +344,9 @@ def test_memory_on_another_kind_of_device_is_refused_before_the_tensor_is_asked_
 def test_a_capsule_is_viewed_once() -> None:
     managed = Managed(True, data=0x1000, shape=(1,))
     capsule = managed.capsule()
-    _kept = _capsule.take(capsule)
+    _kept = _capsule.own(capsule)
     with pytest.raises(ValueError, match="already been consumed"):
-        _capsule.take(capsule)
+        _capsule.own(capsule)
     assert managed.deletions == 0
 
 

@@ -250,7 +250,7 @@ def test_any_argument_of_the_capsule_module_is_refused(seed: int) -> None:
     consumed = Managed(True, data=0x1000, shape=(2,)).capsule()
     _capsule.consume(consumed)
     odd: list[Any] = [*NUMBERS, (), "dltensor", consumed, StridedMemoryView.__dlpack_c_exchange_api__]
-    functions = ["read", "consume", "take", "take_numpy", "describe", "is_simple"]
+    functions = ["read", "consume", "own", "own_numpy", "describe", "is_simple"]
     pairs = ["share", "import_exchanged", "work_stream"]
     for _ in range(ARRAYS):
         function = getattr(_capsule, chance.choice(functions + pairs))

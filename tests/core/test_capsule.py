@@ -140,7 +140,7 @@ def test_one_of_two_threads_consumes() -> None:
 @BOTH
 def test_an_owner_keeps_its_tensor_until_it_goes(versioned: bool) -> None:
     tensor = Managed(versioned, data=0x1000, shape=(2, 3), strides=(3, 1))
-    owner = _capsule.take(tensor.capsule())
+    owner = _capsule.own(tensor.capsule())
     assert _capsule.describe(owner)[:3] == (0x1000, (2, 3), (3, 1))
     collect()
     assert tensor.deletions == 0
@@ -152,7 +152,7 @@ def test_an_owner_keeps_its_tensor_until_it_goes(versioned: bool) -> None:
 @BOTH
 def test_a_description_keeps_the_tensor_too(versioned: bool) -> None:
     tensor = Managed(versioned, data=0x1000, shape=(2,))
-    description = _capsule.describe(_capsule.take(tensor.capsule()))
+    description = _capsule.describe(_capsule.own(tensor.capsule()))
     collect()
     assert tensor.deletions == 0
     del description
@@ -165,7 +165,7 @@ def test_a_description_keeps_the_tensor_too(versioned: bool) -> None:
 @BOTH
 def test_the_last_use_of_a_tensor_deletes_it(versioned: bool, shared_versioned: bool, ending: str) -> None:
     tensor = Managed(versioned, data=0x1000, shape=(2,))
-    uses = {"owner": _capsule.take(tensor.capsule())}
+    uses = {"owner": _capsule.own(tensor.capsule())}
     uses["shared"] = _capsule.share(uses["owner"], shared_versioned)
     assert _capsule.read(uses["shared"])[1] is shared_versioned
     uses.pop(ending)
@@ -178,8 +178,8 @@ def test_the_last_use_of_a_tensor_deletes_it(versioned: bool, shared_versioned: 
 
 def test_every_tensor_that_shows_the_memory_is_a_use_of_its_own() -> None:
     tensor = Managed(True, data=0x1000, shape=(2,))
-    owner = _capsule.take(tensor.capsule())
-    shown = [_capsule.take(_capsule.share(owner, index % 2 == 0)) for index in range(6)]
+    owner = _capsule.own(tensor.capsule())
+    shown = [_capsule.own(_capsule.share(owner, index % 2 == 0)) for index in range(6)]
     del owner
     while shown:
         collect()
@@ -193,8 +193,8 @@ def test_every_tensor_that_shows_the_memory_is_a_use_of_its_own() -> None:
 @BOTH
 def test_a_tensor_that_is_shared_shows_the_same(versioned: bool, shared_versioned: bool) -> None:
     tensor = Managed(versioned, data=0x1000, byte_offset=16, shape=(2, 3, 4), device=(2, 5), dtype=(0, 16, 2), flags=1)
-    owner = _capsule.take(tensor.capsule())
-    again = _capsule.take(_capsule.share(owner, shared_versioned))
+    owner = _capsule.own(tensor.capsule())
+    again = _capsule.own(_capsule.share(owner, shared_versioned))
     read_only = versioned and shared_versioned
     assert _capsule.describe(owner)[2] is None
     assert _capsule.describe(again)[:8] == (
@@ -215,7 +215,7 @@ def test_a_tensor_that_is_shared_shows_the_same(versioned: bool, shared_versione
 )
 def test_what_is_simple_is_real_and_adjacent(shape: Any, strides: Any, dtype: Any, simple: bool) -> None:
     tensor = Managed(True, data=0x1000, shape=shape, strides=strides, dtype=dtype)
-    assert _capsule.is_simple(_capsule.take(tensor.capsule())) is simple
+    assert _capsule.is_simple(_capsule.own(tensor.capsule())) is simple
 
 
 @pytest.mark.parametrize("use", [_capsule.describe, _capsule.is_simple, lambda owner: _capsule.share(owner, True)])
@@ -229,13 +229,13 @@ def test_what_was_not_taken_is_refused(use: Callable[[Any], Any]) -> None:
 
 def test_tensors_are_shared_and_dropped_in_many_threads() -> None:
     tensor = Managed(True, data=0x1000, shape=(2,))
-    owners = [_capsule.take(tensor.capsule())]
+    owners = [_capsule.own(tensor.capsule())]
     barrier = threading.Barrier(4)
 
     def work() -> None:
         barrier.wait()
         for index in range(300):
-            _capsule.take(_capsule.share(owners[0], index % 2 == 0))
+            _capsule.own(_capsule.share(owners[0], index % 2 == 0))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
@@ -258,7 +258,7 @@ def test_a_capsule_whose_context_the_producer_uses_stays_as_it_is(versioned: boo
     tensor = Managed(versioned, data=0x1000, shape=(2,))
     capsule = tensor.capsule()
     put(capsule, 0x1234)
-    owner = _capsule.take(capsule)
+    owner = _capsule.own(capsule)
     assert owner is not capsule
     assert get(capsule) == 0x1234
     del capsule
@@ -277,7 +277,7 @@ def test_the_producers_capsule_ends_as_the_producer_wants() -> None:
     tensor = Managed(True, data=0x1000, shape=(2,))
     capsule = tensor.capsule()
     ctypes.pythonapi.PyCapsule_SetDestructor(capsule, end)
-    owner = _capsule.take(capsule)
+    owner = _capsule.own(capsule)
     address = id(capsule)
     del capsule
     assert (ended, tensor.deletions) == ([], 0)
@@ -303,16 +303,16 @@ def test_a_deleter_in_python_runs_to_its_end_where_its_tensor_is_refused(version
     steps = deleter_in_python(tensor)
     capsule = tensor.capsule()
     with pytest.raises(BufferError, match="DLPack device type 99"):
-        _capsule.take(capsule)
+        _capsule.own(capsule)
     assert steps == ["begins", "ends with 2"]
 
 
 def shared(tensor: Managed) -> Any:
-    return _capsule.share(_capsule.take(tensor.capsule()), True)
+    return _capsule.share(_capsule.own(tensor.capsule()), True)
 
 
 @pytest.mark.skipif(not hasattr(ctypes, "pythonapi"), reason="this interpreter runs no Python from a destructor")
-@pytest.mark.parametrize("make", [Managed.capsule, lambda tensor: _capsule.take(tensor.capsule()), shared])
+@pytest.mark.parametrize("make", [Managed.capsule, lambda tensor: _capsule.own(tensor.capsule()), shared])
 @BOTH
 def test_a_deleter_in_python_runs_to_its_end_where_an_exception_ends_its_capsule(versioned: bool, make: Any) -> None:
     tensor = Managed(versioned, data=0x1000, shape=(2,))
@@ -330,7 +330,7 @@ def test_a_producers_destructor_in_python_runs_to_its_end_where_an_exception_end
     ctypes.pythonapi.PyCapsule_SetDestructor.argtypes = [ctypes.py_object, End]
     capsule = Managed(True, data=0x1000, shape=(2,)).capsule()
     ctypes.pythonapi.PyCapsule_SetDestructor(capsule, end)
-    owners = [_capsule.take(capsule)]
+    owners = [_capsule.own(capsule)]
     del capsule
     with pytest.raises(ValueError, match="not in list"):
         [].index(owners.pop())
@@ -343,6 +343,6 @@ def test_an_exception_that_a_deleter_leaves_is_shown_and_not_raised(monkeypatch:
     monkeypatch.setattr(sys, "unraisablehook", lambda raised: shown.append(raised.exc_type))
     tensor = Managed(False, data=0x1000, shape=(2,))
     tensor.tensor.deleter = ctypes.cast(ctypes.pythonapi.PyErr_NoMemory, Deleter)
-    owner = _capsule.take_numpy(tensor.capsule())  # whose deleter may be called with the GIL
+    owner = _capsule.own_numpy(tensor.capsule())  # whose deleter may be called with the GIL
     del owner
     assert shown == [MemoryError]

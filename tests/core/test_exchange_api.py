@@ -194,13 +194,13 @@ def test_a_borrowed_tensor_shows_what_the_view_shows(part: Any, make: Any, ask: 
 
 def test_a_tensor_without_strides_is_borrowed_with_them() -> None:
     tensor = Managed(True, data=0x1000, shape=(2, 3), byte_offset=16)
-    shown = StridedMemoryView._from_tensor(_capsule.take(tensor.capsule()))
+    shown = StridedMemoryView._from_tensor(_capsule.own(tensor.capsule()))
     assert fields(borrow(shown)) == (0x1010, (1, 0), (2, 3), (3, 1), (2, 32, 1))
 
 
 def test_a_tensor_is_borrowed_once_and_again() -> None:
     tensor = Managed(True, data=0x1000, shape=(2,), strides=(1,))
-    shown = StridedMemoryView._from_tensor(_capsule.take(tensor.capsule()))
+    shown = StridedMemoryView._from_tensor(_capsule.own(tensor.capsule()))
     assert {bytes(borrow(shown)) for _ in range(5)} == {bytes(borrow(shown))}
     collect()
     assert tensor.deletions == 0

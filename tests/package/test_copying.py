@@ -87,7 +87,7 @@ INTERNAL = {
     "_raw.types.AddressField", "_raw.types.BytesField", "_raw.types.EnumField", "_raw.types.Field",
     "_raw.types.FloatField", "_raw.types.HandleField", "_raw.types.IntField", "_raw.types.ListField",
     "_raw.types.Payload", "_raw.types.RecordField", "_raw.types.RecordListField", "_raw.types.SequenceField",
-    "_streams.stream.StreamStandIn",
+    "_streams.stream.StreamProxy",
     "graph.allocated.Ranges", "graph.builder.Capture", "graph.builder.CaptureEnd", "graph.node_maker.NodeMaker",
     "graph.nodes.ConditionalNode", "graph.nodes.EventNode", "graph.nodes.Field",
     "graph.nodes.KnownNode", "graph.parameters.Parameters", "graph.state.GraphHandle", "graph.state.GraphState",

@@ -162,8 +162,8 @@ CASES = {
             setdefault = blocking(dict.setdefault)
         callbacks.raised = Raised()
         error = KeyError()
-        fork_during(lambda: callbacks.keep_error(KeyError, error, None), lambda: callbacks.take_raised(None) == [])
-        assert callbacks.take_raised(None) == [error]
+        fork_during(lambda: callbacks.keep_error(KeyError, error, None), lambda: callbacks.pop_raised(None) == [])
+        assert callbacks.pop_raised(None) == [error]
         """,
     "the log of the driver": """
         from cuda_core_cffi._core import driver_log
