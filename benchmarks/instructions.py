@@ -18,6 +18,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 
+from benchmarks.timing import HAS_JIT
 from benchmarks.workbench import TimeFunction
 
 SOURCE = pathlib.Path(__file__).with_name("marks.c")
@@ -26,6 +27,9 @@ CALLS = 100
 
 MANY = 5_000_000
 """Where that many calls take more instructions than that, a tenth of them will do."""
+
+COMPILED_AFTER = 5_000
+"""Calls after which PyPy's JIT compiler is done with a loop: it begins at 1,039, and branches follow after 200 each."""
 
 VALUES = 3
 MAIN_THREAD = "-01"
@@ -48,7 +52,8 @@ class Counter:
         self._prefix = prefix
         self._written = 0
         gc.disable()  # it would come now and then
-        gc.freeze()
+        if not HAS_JIT:  # PyPy has no such thing
+            gc.freeze()
 
     def count(self, loop: TimeFunction, drain: Callable[[], None], launches: int) -> list[float]:
         """Return the instructions that a call takes, a few times.
@@ -64,6 +69,8 @@ class Counter:
         self._run(loop, drain, calls)  # until the interpreter has specialised the code, and caches are filled
         if self._run(loop, drain, calls) > MANY:
             calls = max(calls // 10, 1)
+        for _ in range(COMPILED_AFTER // CALLS if HAS_JIT else 0):
+            self._run(loop, drain, calls)
         found = [(self._run(loop, drain, calls), self._run(loop, drain, 2 * calls)) for _ in range(VALUES)]
         return [(twice - once) / calls for once, twice in found]
 
