@@ -147,7 +147,7 @@ static ccc_uses *ccc_uses_of(PyObject *owner)
     return NULL;
 }
 
-// Return the description of the tensor that a capsule owns. Py_BuildValue takes longer.
+// Return the tuple for what a capsule owns.
 static PyObject *ccc_describe(PyObject *module, PyObject *owner)
 {
     const ccc_uses *uses = ccc_uses_of(owner);
@@ -157,28 +157,11 @@ static PyObject *ccc_describe(PyObject *module, PyObject *owner)
     int on_host = tensor->device.device_type == CCC_DL_CPU;
     unsigned long dtype =
         tensor->dtype.code | (unsigned long)tensor->dtype.bits << 8 | (unsigned long)tensor->dtype.lanes << 16;
-    PyObject *fields[] = {
-        PyLong_FromUnsignedLongLong(ccc_address(tensor)),
-        ccc_tuple_of(tensor->shape, tensor->ndim),
-        tensor->strides ? ccc_tuple_of(tensor->strides, tensor->ndim) : Py_NewRef(Py_None),
-        PyLong_FromLong(on_host ? -1 : tensor->device.device_id),
-        PyBool_FromLong(!on_host),
-        PyBool_FromLong(ccc_is_read_only(uses->tensor)),
-        PyLong_FromLong(tensor->device.device_type),
-        PyLong_FromUnsignedLong(dtype),
-        Py_NewRef(owner),
-    };
-    const int count = sizeof fields / sizeof fields[0];
-    PyObject *description = PyTuple_New(count);
-    for (int i = 0; i < count; ++i) {
-        if (description == NULL || fields[i] == NULL) {
-            Py_XDECREF(fields[i]);
-            Py_CLEAR(description);
-        } else {
-            PyTuple_SetItem(description, i, fields[i]);
-        }
-    }
-    return description;
+    PyObject *shape = ccc_tuple_of(tensor->shape, tensor->ndim);
+    PyObject *strides = shape && tensor->strides ? ccc_tuple_of(tensor->strides, tensor->ndim) : Py_NewRef(Py_None);
+    return Py_BuildValue("KNNiOOikO", ccc_address(tensor), shape, strides, on_host ? -1 : tensor->device.device_id,
+                         on_host ? Py_False : Py_True, ccc_is_read_only(uses->tensor) ? Py_True : Py_False,
+                         (int)tensor->device.device_type, dtype, owner);
 }
 
 // Whether no element is complex, and some stride is 1.
