@@ -76,10 +76,10 @@ def new_token(value: Any) -> int:
     return token
 
 
-def make_references(operands: Iterable[Iterable[Operand]], token: int = 0) -> Any:
-    """Return a ``ccc_refs *`` for groups of operands, which a function of C takes over; NULL if there are none.
+def list_references(operands: Iterable[Iterable[Operand]], token: int = 0) -> tuple[list[Any], int]:
+    """Return the C handles of groups of operands, and a token for their Python objects; 0 if there are none.
 
-    With a token, that of a Python object, this is kept instead of the Python objects of the operands.
+    A token that is given, of another Python object, is returned in its place.
     """
     c_handles: list[Any] = []
     objects: list[Any] = []
@@ -89,6 +89,12 @@ def make_references(operands: Iterable[Iterable[Operand]], token: int = 0) -> An
             objects += others
     if objects and not token:
         token = new_token(objects)
+    return c_handles, token
+
+
+def make_references(operands: Iterable[Iterable[Operand]], token: int = 0) -> Any:
+    """Return a new ``ccc_refs *`` for what :func:`list_references` returns, or NULL if that is nothing."""
+    c_handles, token = list_references(operands, token)
     if not c_handles and not token:
         return NOTHING
     flush_after_sync()

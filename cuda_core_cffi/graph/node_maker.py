@@ -13,7 +13,7 @@ from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._launching.bindless import Bindless
 from cuda_core_cffi._launching.config import LaunchConfig
 from cuda_core_cffi._launching.graph_condition import GraphCondition
-from cuda_core_cffi._lifetime.references import Operand, flush_after_sync, flush_releases
+from cuda_core_cffi._lifetime.references import Operand, flush_after_sync, flush_releases, kept, list_references
 from cuda_core_cffi._memory import Buffer
 from cuda_core_cffi._memory.mem_op import MemoryOperation
 from cuda_core_cffi._streams.event import Event
@@ -473,7 +473,8 @@ def add_launch(
         operands = {"kernel": (Operand(0, (c_handle,)),)}  # the driver has the addresses
         if c_handles:
             operands["args"] = (Operand(0, tuple(c_handles)),)
-        record = Record(operands, kernel._library, kernel._symbol, {})
+        record = Record(operands)
+        record.library, record.symbol, record.given = kernel._library, kernel._symbol, {}
         record.plain = None if c_handles else c_handle
     node: KernelNode = enter(definition, added, node_classes[KERNEL], record, kernel, *args)
     return node
@@ -481,16 +482,29 @@ def add_launch(
 
 def add_node(definition: Any, before: tuple[int, ...], found: Parameters[NodeType]) -> NodeType:
     """Add a node of any type and return the object for it."""
-    native, state = found.native, definition._state
-    added = _add(definition._c_handle, before, len(before), native, found.attributes, found.child, found.keep())
+    native, kind, record = found.native, found.kind, found.record
+    c_handles, token = list_references(found.operands.values(), found.token)
+    added = _add(
+        definition._c_handle,
+        before,
+        len(before),
+        native,
+        found.attributes,
+        found.child,
+        c_handles,
+        len(c_handles),
+        token,
+    )
     handle = added.node
+    if not handle and token:
+        kept.pop(token, None)
     if handle and found.attributes:
-        found.record.before = attributes_before(found, {})
-    if handle and found.kind == CONDITIONAL:
-        part = native.conditional
+        record.before = attributes_before(found, {})
+    if handle and kind == CONDITIONAL:
+        state, part = definition._state, native.conditional
         inner = [int(ffi.cast("uintptr_t", part.phGraph_out[index])) for index in range(part.size)]
         state.inner[handle] = [GraphState(graph, state.root, handle) for graph in inner]
-    node: NodeType = enter(definition, added, node_class(found.kind, found.record), found.record)
+    node: NodeType = enter(definition, added, node_class(kind, record), record)
     return node
 
 

@@ -85,7 +85,7 @@ class Parameters(Generic[NodeType]):
         native.type = kind
         self.operands: dict[str, Sequence[Operand]] = {}
         self.record = Record(self.operands)
-        self._alive = alive  # what the structure points to
+        self._alive = alive  # memory that the structure points to
 
     def keep(self) -> CData:
         """Return a new keep of what the node uses, which the next call into C takes over."""

@@ -60,6 +60,9 @@ class Record:
         Of a conditional node.
     """
 
+    library: Any = None
+    symbol: str | None = None
+    given: Mapping[str, Any] | None = None
     context: int = 0
     plain: Any = None
     before: Mapping[int, bytes] = NONE
@@ -67,14 +70,8 @@ class Record:
     kind: GraphConditionalType | None = None
     has_else: bool = False
 
-    def __init__(
-        self,
-        operands: Mapping[str, Sequence[Operand]] = NONE,
-        library: Any = None,
-        symbol: str | None = None,
-        given: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.operands, self.library, self.symbol, self.given = operands, library, symbol, given
+    def __init__(self, operands: Mapping[str, Sequence[Operand]] = NONE) -> None:
+        self.operands = operands
 
 
 class GraphState:

@@ -216,10 +216,15 @@ static ccc_added ccc_graph_add_to(ccc_handle *handle, const uint64_t *before, si
     return added;
 }
 
-// The same for whoever does not hold the lock. `child` is the graph to embed, or NULL.
+// The same without the lock. `child` is the graph to embed, or NULL. The node refers to the handles, and to the Python
+// object of the token, which is released unless the status is that of a handle which is closed, or of lack of memory.
 static ccc_added ccc_graph_add(ccc_handle *graph, const uint64_t *before, size_t count, CUgraphNodeParams *params,
-                               ccc_attributes *attributes, ccc_handle *child, ccc_refs *refs)
+                               ccc_attributes *attributes, ccc_handle *child, ccc_handle *const *handles,
+                               size_t handle_count, uint64_t token)
 {
+    ccc_refs *refs = NULL;
+    if ((handle_count || token) && (refs = ccc_refs_new(handles, handle_count, token)) == NULL)
+        return ccc_not_added(ccc_last.status, NULL);
     CCC_ENTER_ALL_OR(ccc_not_added(status, refs), graph, child);
     ccc_ref_tree *copy;
     status = ccc_graph_embed(graph, child, &copy);
