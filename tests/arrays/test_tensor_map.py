@@ -267,13 +267,13 @@ F32 = numpy.float32
         ((64, 64), numpy.complex64, None, {}, "tensor maps have no elements of dtype complex64: give data_type"),
         (
             (64, 50), numpy.uint8, (64, 1), {"data_type": "float32"},
-            r"last dimension of the view must be a multiple of 4 bytes for data_type FLOAT32, not 50 bytes \(50 elements",
+            r"must be a multiple of 4 bytes for data_type FLOAT32, not 50 bytes \(50 elements of 1\)",
         ),
         (
             (4, 8, 64), F32, None, {"data_type": "uint16", "interleave": TensorMapInterleave.INTERLEAVE_16B},
             "data_type UINT16 has 2 bytes, the elements of the view have 4: with interleaved channels",
         ),
-        ((64, 64), numpy.uint8, None, {"data_type": "float32", "box_dim": (8, 6)}, r"box_dim\[1\] must be a multiple of 4"),
+        ((64, 64), "u1", None, {"data_type": "float32", "box_dim": (8, 6)}, r"box_dim\[1\] must be a multiple of 4"),
         (
             (64, 64), numpy.uint32, None, {"oob_fill": TensorMapOOBFill.NAN_REQUEST_ZERO_FMA},
             "oob_fill NAN_REQUEST_ZERO_FMA is for floating-point types, not for UINT32",
