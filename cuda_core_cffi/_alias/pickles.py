@@ -8,10 +8,7 @@ import dataclasses
 import importlib
 import pickle
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from cuda_core_cffi import Host, ObjectCode
+from typing import Any
 
 PACKAGE = "cuda_core_cffi"
 NAME_OF_RESTORERS = "__pyx_unpickle_"
@@ -48,16 +45,13 @@ def set_state(options: Any, state: dict[str, Any] | tuple[Any, ...]) -> None:
     vars(options).update({field.name: state.get(field.name, field.default) for field in fields})
 
 
-def restore_code(
-    code: bytes | str, code_type: str, name: str, symbol_mapping: dict[str, str | bytes] | None
-) -> ObjectCode:
+def restore_code(code: bytes | str, code_type: str, name: str, symbol_mapping: dict[str, str | bytes] | None) -> Any:
     """Return the object code of a pickle."""
     kind = importlib.import_module(PACKAGE).ObjectCode
-    made: ObjectCode = getattr(kind, f"from_{code_type}")(code, name=name, symbol_mapping=symbol_mapping)
-    return made
+    return getattr(kind, f"from_{code_type}")(code, name=name, symbol_mapping=symbol_mapping)
 
 
-def reduce_code(code: ObjectCode) -> tuple[object, ...]:
+def reduce_code(code: Any) -> tuple[object, ...]:
     """Return what cuda-core's pickle of object code has, unless the code is from a file, which that reads again."""
     if isinstance(code.code, str):
         reduced: tuple[object, ...] = code._reduce_with_data()
@@ -65,10 +59,9 @@ def reduce_code(code: ObjectCode) -> tuple[object, ...]:
     return restore_code, (code.code, str(code.code_type), code.name, code.symbol_mapping)
 
 
-def _reconstruct_numa_current() -> Host:
+def _reconstruct_numa_current() -> Any:
     """Return the host of a pickle, by the name that cuda-core has for this."""
-    host: Host = importlib.import_module(PACKAGE).Host.numa_current()
-    return host
+    return importlib.import_module(PACKAGE).Host.numa_current()
 
 
 def compute_capability() -> type[Any]:
