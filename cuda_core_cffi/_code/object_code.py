@@ -151,6 +151,9 @@ class ObjectCode:
         return object.__hash__(self)
 
     def __reduce__(self) -> tuple[object, ...]:
+        return self._reduce_with_data()
+
+    def _reduce_with_data(self) -> tuple[object, ...]:
         return _restore, (self._data, self._code, str(self._code_type), self._name, self._symbol_mapping)
 
     def __repr__(self) -> str:
@@ -297,7 +300,12 @@ class ObjectCode:
 
     @property
     def symbol_mapping(self) -> dict[str, str]:
-        """A copy of the names under which kernels can be got besides their symbols, to these."""
+        """A copy of the names under which kernels can be got besides their symbols, to these.
+
+        Where this package stands for ``cuda.core``, the symbols are bytes, as there.
+        """
+        if typed_handles.is_used:
+            return {name: symbol.encode() for name, symbol in self._symbol_mapping.items()}  # type: ignore[misc]
         return dict(self._symbol_mapping)
 
     @property

@@ -18,7 +18,9 @@ import textwrap
 import pytest
 from helpers import LIMIT, child_environment, output_of
 
+from cuda_core_cffi import UnavailableError
 from cuda_core_cffi._alias.install import FOLDER
+from cuda_core_cffi._core.libraries import NVJITLINK_LIBRARY, NVRTC_LIBRARY
 
 try:
     INSTALLED = importlib.metadata.version("cuda-core")  # where a test machine has it too, its metadata answer
@@ -91,6 +93,36 @@ def test_the_version_is_that_of_the_api():
             """
         )
     ).split() == ["1.2.2", INSTALLED, "cuda.core"]
+
+
+def test_it_has_a_file_and_a_folder_from_which_nothing_is_imported():
+    code = """
+        import importlib.util, inspect, os, pkgutil
+        import cuda.core, cuda.core.utils
+        assert os.path.isfile(cuda.core.__file__)
+        assert cuda.core.__path__ == [os.path.dirname(cuda.core.__file__)]
+        assert cuda.core.__spec__.submodule_search_locations == cuda.core.__path__
+        assert cuda.core.__spec__.origin == cuda.core.__file__
+        assert list(pkgutil.iter_modules(cuda.core.__path__)) == []
+        assert importlib.util.find_spec("cuda.core._core") is None
+        assert inspect.getsourcefile(cuda.core) == cuda.core.__file__
+        assert os.path.basename(cuda.core.utils.__file__) == "utils.py"
+    """
+    assert output_of(program(code)) == ""
+
+
+@pytest.mark.parametrize("build", ["cu12", "cu13"])
+def test_the_packages_of_the_wheel_are_the_same_one(build):
+    code = f"""
+        import cuda.core.{build}.graph
+        from cuda.core.{build} import Device
+        from cuda.core.{build}.utils import StridedMemoryView
+        import cuda.core, cuda.core.graph, cuda.core.utils
+        assert Device is cuda.core.Device and StridedMemoryView is cuda.core.utils.StridedMemoryView
+        assert cuda.core.{build}.graph is cuda.core.graph
+        print(cuda.core.__name__, cuda.core.__spec__.name)
+    """
+    assert output_of(program(code)) == "cuda.core cuda.core"
 
 
 def test_classes_say_that_they_are_of_cuda_core():
@@ -244,6 +276,62 @@ def test_an_installed_one_is_not_used(tmp_path):
     assert printed(done) == ["True 7.0"]  # whoever asks for the distribution is told of the installed one
 
 
+def another_vendor(folder: pathlib.Path) -> None:
+    """Install a distribution that brings a ``cuda.core`` of its own."""
+    (folder / "cuda" / "core").mkdir(parents=True)
+    (folder / "cuda" / "core" / "__init__.py").write_text("class Device: pass\n")
+    (folder / "cuda" / "bindings").mkdir()
+    (folder / "cuda" / "bindings" / "__init__.py").write_text("")
+    (folder / "cuda" / "bindings" / "driver.py").write_text("raise RuntimeError('no library of another vendor')")
+    info = folder / "other_interop-10.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other-interop\nVersion: 10.0\n")
+    (info / "RECORD").write_text("cuda/core/__init__.py,,\ncuda/bindings/driver.py,,\n")
+
+
+def test_the_one_of_another_vendor_is_not_used(tmp_path):
+    another_vendor(tmp_path)
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n" + program(
+        """
+        import cuda.core, cuda_core_cffi, importlib.metadata
+        print(cuda.core.Device is cuda_core_cffi.Device, importlib.metadata.version("cuda-core"))
+        device = cuda.core.Device(0)
+        device.set_current()
+        print(type(device.create_stream().handle).__name__)  # its bindings cannot be imported
+        """
+    )
+    assert output_of(code).split() == ["True", INSTALLED, "int"]
+
+
+def test_the_one_of_another_vendor_imported_before_is_named(tmp_path):
+    another_vendor(tmp_path)
+    code = f"""
+        import sys
+        sys.path.insert(0, {str(tmp_path)!r})
+        import cuda.core
+        from cuda_core_cffi import install_as_cuda_core
+        try:
+            install_as_cuda_core()
+        except ImportError as error:
+            print(error)
+        from cuda.core import Device
+        assert Device.__module__ == "cuda.core" and not hasattr(Device, "set_current")
+    """
+    path = tmp_path / "cuda" / "core" / "__init__.py"
+    assert output_of(code).startswith(
+        f"cuda.core has been imported already, from {path} of other-interop: call install_as_cuda_core before"
+    )
+
+
+def test_a_package_cuda_that_imports_its_core_gets_this_one(tmp_path):
+    another_vendor(tmp_path)
+    (tmp_path / "cuda" / "__init__.py").write_text("from cuda import core\nfrom cuda.core import Device as its\n")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n" + program(
+        "import cuda, cuda_core_cffi\nprint(cuda.its is cuda.core.Device is cuda_core_cffi.Device)"
+    )
+    assert output_of(code) == "True"
+
+
 def test_other_packages_below_cuda_stay(tmp_path):
     (tmp_path / "cuda" / "other").mkdir(parents=True)
     (tmp_path / "cuda" / "other" / "__init__.py").write_text("here = True")
@@ -325,6 +413,60 @@ def test_code_whose_handle_a_program_has_is_left_to_it():
         )
     )
     assert lines.split() == ["0", "0", "0", "0"]
+
+
+def test_symbols_are_bytes_as_with_cuda_core():
+    code = """
+        import pickle
+        from cuda.core import Device, ObjectCode
+        PTX = b".version 7.0\\n.target sm_70\\n.address_size 64\\n.visible .entry k() { ret; }\\n"
+        code = ObjectCode.from_ptx(PTX, symbol_mapping={"first": "k", "second": b"k"})
+        assert code.symbol_mapping == {"first": b"k", "second": b"k"}
+        again = ObjectCode.from_ptx(PTX, symbol_mapping=code.symbol_mapping)
+        Device(0).set_current()
+        for made in (code, again, pickle.loads(pickle.dumps(code))):
+            assert made.symbol_mapping == code.symbol_mapping
+            for name in ("first", "second", code.symbol_mapping["first"]):
+                made.get_kernel(name).close()
+    """
+    assert output_of(program(code)) == ""
+
+
+def test_symbols_of_linked_code_are_bytes_too():
+    code = """
+        from cuda.core import Linker, LinkerOptions, Program
+        source = "template <class T> __global__ void scale(T *x) { x[threadIdx.x] *= 2; }"
+        options = {"arch": "sm_90", "relocatable_device_code": True}
+        code = Program(source, "c++", options).compile("cubin", ["scale<float>"])
+        linked = Linker(code, options=LinkerOptions(arch="sm_90")).link("cubin")
+        assert code.symbol_mapping == linked.symbol_mapping == {"scale<float>": b"_Z5scaleIfEvPT_"}
+        print(code.code.find(code.symbol_mapping["scale<float>"]) > 0)
+    """
+    for library in (NVRTC_LIBRARY, NVJITLINK_LIBRARY):
+        try:
+            library.load()
+        except UnavailableError as error:
+            pytest.skip(str(error))
+    assert output_of(program(code)) == "True"
+
+
+def test_devices_have_at_most_as_many_links_as_with_cuda_core():
+    code = """
+        import warnings
+        from cuda.core import system
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            print(system.NvlinkInfo.max_links, [item.category.__name__ for item in told])
+        for device in system.Device.get_all_devices():
+            for link in range(18):
+                try:
+                    device.get_nvlink(link).state
+                except ValueError:
+                    assert link >= device.get_nvlink_count()
+                else:
+                    assert link < device.get_nvlink_count()
+    """
+    assert output_of(program(code)) == "18 ['DeprecationWarning']"
 
 
 def test_results_of_cuda_bindings_are_checked():
