@@ -97,9 +97,10 @@ static int ccc_kernel_parameter(const ccc_handle *kernel, size_t index, size_t *
     CCC_USE(kernel);
     CCC_SCOPE(scope, ccc_enter_any(&scope));  // they are the same in every context, but the driver asks for one
     CUresult result = cuKernelGetParamInfo((CUkernel)CCC_POINTER(kernel), index, offset, size);
-    if (result == CUDA_ERROR_INVALID_VALUE)
-        return (int)result;  // the regular end of the list
-    return result ? ccc_fail((int)result, "cuKernelGetParamInfo") : 0;
+    if (result && result != CUDA_ERROR_INVALID_VALUE)
+        return ccc_fail((int)result, "cuKernelGetParamInfo");
+    int status = ccc_left(&scope, 0);
+    return status ? status : (int)result;  // an invalid value is the regular end of the list
 }
 
 #endif

@@ -113,7 +113,7 @@ static void ccc_graph_reset_attributes(CUgraphNode node, const ccc_attributes *a
     while (count-- > 0) {
         CUresult result = cuGraphKernelNodeSetAttribute(node, attributes->values[count].id, &attributes->before[count]);
         if (result)
-            ccc_cleanup_failed((int)result, "cuGraphKernelNodeSetAttribute");
+            ccc_cleanup_failed((int)result, "cuGraphKernelNodeSetAttribute", (uintptr_t)node);
     }
 }
 
@@ -150,7 +150,7 @@ static int ccc_graph_try_attributes(CUgraphNodeParams *params, ccc_attributes *a
     result = CCC_WITH_EDGE_DATA(cuGraphAddNode)(&node, graph, NULL, NULL, 0, params);
     int status = result ? ccc_fail((int)result, "cuGraphAddNode") : ccc_graph_set_attributes(node, attributes);
     if ((result = cuGraphDestroy(graph)))
-        ccc_cleanup_failed((int)result, "cuGraphDestroy");
+        ccc_cleanup_failed((int)result, "cuGraphDestroy", (uintptr_t)graph);
     return status;
 }
 
@@ -199,7 +199,7 @@ static ccc_added ccc_graph_add_to(ccc_handle *handle, const uint64_t *before, si
         ccc_failure failure = ccc_last;
         result = cuGraphDestroyNode(node);
         if (result)
-            ccc_cleanup_failed((int)result, "cuGraphDestroyNode");
+            ccc_cleanup_failed((int)result, "cuGraphDestroyNode", (uintptr_t)node);
         ccc_last = failure;
     }
     if (status) {
