@@ -23,8 +23,14 @@ static CUresult ccc_library_destroy(ccc_handle *handle, const char **call)
 
 static const ccc_handle_type ccc_library_type = {.size = sizeof(ccc_library), .destroy = ccc_library_destroy};
 
+// The handle of a kernel.
+typedef struct ccc_kernel {
+    ccc_handle handle;
+    _Atomic(uint64_t) shared;  // the dynamic shared memory that it may have, see code/ccc_shared_memory.h
+} ccc_kernel;
+
 // Kernels are borrowed: unloading their library destroys them.
-static const ccc_handle_type ccc_kernel_type = {.size = sizeof(ccc_handle)};
+static const ccc_handle_type ccc_kernel_type = {.size = sizeof(ccc_kernel)};
 
 // Load code; on failure the log of the driver's compiler is in `log` (zero-terminated, log_size bytes at most).
 static ccc_handle *ccc_library_load(const void *code, char *log, unsigned int log_size)

@@ -264,7 +264,7 @@ static void ccc_graph_launch_params(CUgraphNodeParams *params, const ccc_target 
 
 // Add a node that runs a kernel, after another one or, where that is 0, after none. The target, the configuration and
 // the packed arguments are those of a launch; `handles` are referenced besides the kernel. The status is
-// CCC_UNCHECKED, and nothing was done, where there are attributes or too many parameters.
+// CCC_UNCHECKED, and nothing was done, where there are attributes, much shared memory or too many parameters.
 static ccc_added ccc_graph_add_launch(ccc_handle *graph, uint64_t before, const ccc_target *target,
                                       const ccc_config *config, const char *arguments, ccc_handle *const *handles,
                                       size_t count)
@@ -279,7 +279,10 @@ static ccc_added ccc_graph_add_launch(ccc_handle *graph, uint64_t before, const 
     if (refs == NULL)
         return ccc_not_added(ccc_last.status, NULL);
     ccc_graph_launch_params(&params, target, config, arguments, pointers);
-    return ccc_graph_add_to(graph, &before, before != 0, &params, NULL, refs);
+    ccc_added added = ccc_graph_add_to(graph, &before, before != 0, &params, NULL, refs);
+    if (added.status == CUDA_ERROR_INVALID_VALUE && config->shared)
+        added.status = CCC_UNCHECKED;  // the kernel's attribute may allow too little
+    return added;
 }
 
 // Set a node's parameters, and what is kept for them in place of `old`. If there is a child, a copy of it takes the
