@@ -449,3 +449,18 @@ def test_the_default_stream_is_a_constant(device: Device) -> None:
     from cuda_core_cffi import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM
 
     assert device.default_stream in (LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM)
+
+
+def test_without_a_driver_there_is_one_exception() -> None:
+    text = output_of(
+        """
+        from cuda_core_cffi import CUDAError, Device
+        for arguments in ((), (0,), (None,)):
+            try:
+                Device(*arguments)
+            except CUDAError as error:
+                print(type(error).__name__, error.__context__, error.__cause__)
+        """,
+        CUDA_CORE_CFFI_DRIVER="/nowhere/libcuda.so.1",
+    )
+    assert text.splitlines() == ["UnavailableError None None"] * 3
