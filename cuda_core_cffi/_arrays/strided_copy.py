@@ -161,7 +161,7 @@ def copy_strided(copy: Any, stream: Stream, with_host: bool, blocking: bool, *vi
     if status == ATTEND:  # which only what waits returns
         after_wait(status, stream)
         return
-    if status and token:
+    if status and status != lib.CCC_UNRESTORED and token:
         del releases[token]
         lib.ccc_tensor_free(token)
     if status:

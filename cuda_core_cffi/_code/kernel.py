@@ -6,21 +6,22 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
-from cuda_core_cffi._code.mangling import Kind, kinds_from_ptx, kinds_from_symbol, merge_kinds
+from cuda_core_cffi._code.mangling import Kind, kinds_from_ptx, kinds_from_symbol, merge_kinds, readable_name
 from cuda_core_cffi._code.occupancy import KernelOccupancy, bounded
-from cuda_core_cffi._core.answers import attribute
+from cuda_core_cffi._core.answers import attribute, setting
 from cuda_core_cffi._core.calls import make
 from cuda_core_cffi._core.copying import Uncopyable
-from cuda_core_cffi._core.errors import UnavailableError, check, failure, last_failure
+from cuda_core_cffi._core.errors import CUDAError, UnavailableError, check, failure, last_failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle, InUse
-from cuda_core_cffi._core.integers import address_of
+from cuda_core_cffi._core.integers import address_of, integer
 from cuda_core_cffi._core.registry import registry
 
 _handle = lib.ccc_handle_value
 _parameter = lib.ccc_kernel_parameter
 _current_device = lib.ccc_current_device
 
+HIGHEST_CARVEOUT = 100  # percent
 MOST_SHARED = 64  # packers of one kernel
 _NO_CURRENT_DEVICE = -1  # what ccc_current_device returns when there is no failure either
 
@@ -50,12 +51,13 @@ class KnownKernel:
 class Library(Handle):
     """Code that the driver has loaded: what its kernels keep alive."""
 
-    __slots__ = ("_kernels", "_log", "_ptx")
+    __slots__ = ("_kernels", "_log", "_names", "_ptx")
 
     _CTYPE = "CUlibrary"
     _MADE_BY = "ObjectCode"
     _kernels: dict[str, KnownKernel]  # by symbol
     _log: bytes  # driver 580 reports errors in PTX when a kernel is asked for, and logs them when it loads
+    _names: dict[str, str]  # the name expressions that the code was compiled with, by symbol
     _ptx: bytes | None
 
     def _share(self) -> Library:
@@ -79,8 +81,8 @@ class Kernel(Handle):
     Examples
     --------
     >>> kernel = code.get_kernel("store")
-    >>> kernel.num_arguments
-    2
+    >>> kernel.name, kernel.num_arguments
+    ('store', 2)
     >>> grid, block = kernel.occupancy.max_potential_block_size(0, 0)
     >>> block <= kernel.attributes.max_threads_per_block
     True
@@ -109,7 +111,10 @@ class Kernel(Handle):
     _symbol: str | None
 
     def __repr__(self) -> str:
-        return f"<Kernel handle={self._driver_handle:#x}>"
+        try:
+            return f"<Kernel handle={self._driver_handle:#x} name={self.name!r}>"
+        except (CUDAError, RuntimeError):  # closed, and the name was never asked for; or an old driver
+            return f"<Kernel handle={self._driver_handle:#x}>"
 
     @staticmethod
     def from_handle(handle: Any, mod: LoadableCode | None = None) -> Kernel:
@@ -160,6 +165,36 @@ class Kernel(Handle):
     def occupancy(self) -> KernelOccupancy:
         """How many blocks of the kernel fit on the current device."""
         return KernelOccupancy._create(self)
+
+    @property
+    def name(self) -> str:
+        """The name in the source: the name expression that the code was compiled with, as ``"scale<float>"``, or else
+        the function's name with its namespaces, as ``"ns::scale"``.
+
+        Raises
+        ------
+        UnavailableError
+            If the kernel comes from :meth:`from_handle`, and the driver is older than CUDA 12.3.
+        """
+        symbol = self.mangled_name
+        known = {} if self._library is None else self._library._names
+        return known.get(symbol) or readable_name(symbol)
+
+    @property
+    def mangled_name(self) -> str:
+        """The symbol, as ``"_Z5scaleIfEvPT_"``; of an ``extern "C"`` kernel it is the same as :attr:`name`.
+
+        Raises
+        ------
+        UnavailableError
+            If the kernel comes from :meth:`from_handle`, and the driver is older than CUDA 12.3.
+        """
+        if self._symbol is None:
+            out = ffi.new("const char **")
+            with InUse(self):
+                check(lib.cuKernelGetName(out, self._function()), "cuKernelGetName")
+                self._symbol = ffi.string(out[0]).decode()
+        return self._symbol
 
     @property
     def num_arguments(self) -> int:
@@ -256,8 +291,15 @@ class Kernel(Handle):
             raise self._failure(status)
         return tuple(layout)
 
+    def _find_symbol(self) -> str | None:
+        """Return the symbol, or None where the driver cannot tell."""
+        try:
+            return self.mangled_name
+        except CUDAError:  # it is older than CUDA 12.3
+            return None
+
     def _infer_kinds(self) -> tuple[Kind, ...] | None:
-        symbol = self._symbol or self._driver_name()
+        symbol = self._find_symbol()
         declared = None
         if self._library is not None and self._library._ptx is not None and symbol:
             declared = kinds_from_ptx(self._library._ptx.decode(errors="replace"), symbol)
@@ -267,17 +309,12 @@ class Kernel(Handle):
             return kinds
         return (None,) * len(layout)
 
-    def _driver_name(self) -> str | None:
-        name = ffi.new("const char **")
-        with InUse(self):
-            if lib.cuKernelGetName(name, self._function()):
-                lib.ccc_missing_clear()  # the driver is older than CUDA 12.3
-                return None
-            return str(ffi.string(name[0]).decode())
-
 
 class KernelAttributes(Uncopyable):
     """What a kernel needs on a device.
+
+    :attr:`max_dynamic_shared_size_bytes` and :attr:`preferred_shared_memory_carveout` can be assigned: for
+    the kernel on that device, whichever object shows it.
 
     :attr:`Kernel.attributes` means the device that is current when an attribute is read; an index gives a view for
     a certain one: ``kernel.attributes[1].num_regs``. The views of one kernel share what they have read.
@@ -325,10 +362,13 @@ class KernelAttributes(Uncopyable):
     ptx_version = attribute(int, "The architecture of the PTX the kernel comes from: 90 is 9.0.")
     binary_version = attribute(int, "The architecture of the machine code: 90 is 9.0.")
     cache_mode_ca = attribute(bool, "Whether global loads are cached in L1 (``-Xptxas --dlcm=ca``).")
-    max_dynamic_shared_size_bytes = attribute(
-        int, "The most dynamic shared memory that a launch may ask for, in bytes.", lasting=False
+    max_dynamic_shared_size_bytes = setting(
+        int,
+        "The most dynamic shared memory that a launch may ask for, in bytes. Launches and nodes that ask for more "
+        "raise it. Assigning more than the device has is a ValueError.",
+        lasting=False,
     )
-    preferred_shared_memory_carveout = attribute(
+    preferred_shared_memory_carveout = setting(
         int,
         "The share of the L1 cache that is preferred as shared memory, in percent; -1 for the default.",
         lasting=False,
@@ -350,9 +390,48 @@ class KernelAttributes(Uncopyable):
         self._kernel, self._device = kernel, device
         return self
 
+    def _write(self, number: int, name: str, value: object) -> None:
+        """Set an attribute, on the device of this view."""
+        amount, device = integer(value, name), self._ordinal
+        lowest, highest = -1, HIGHEST_CARVEOUT
+        if number == lib.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+            lowest, highest = 0, self._most_dynamic_shared(device)
+        if not lowest <= amount <= highest:
+            raise ValueError(f"{name} must be {lowest} to {highest} on device {device}, not {amount}")
+        status = lib.ccc_kernel_set_attribute(self._kernel._c_handle, number, amount, device)
+        if status:
+            raise self._kernel._failure(status)
+
+    def _most_dynamic_shared(self, device: int) -> int:
+        """Return the bytes of dynamic shared memory that a device has for a block of the kernel."""
+        most: int = registry.device(device).properties.max_shared_memory_per_block_optin
+        return most - KernelAttributes._create(self._kernel, device).shared_size_bytes
+
+    def _allow_dynamic_shared(self, size: int) -> None:
+        """Have nodes ask for so many bytes of dynamic shared memory, on the current device; without one, do nothing."""
+        device = int(_current_device())
+        status = 0 if device < 0 else lib.ccc_kernel_allow_shared(self._kernel._c_handle, device, size)
+        if status == lib.CUDA_ERROR_INVALID_VALUE:
+            raise failure(status, None, f"; {self._describe_shared(size, device)}")
+        if status:
+            raise self._kernel._failure(status)
+
+    def _describe_shared(self, size: int, device: int) -> str:
+        """Return in words that a device has not so much dynamic shared memory for a block; nothing if it has."""
+        most, static = self._most_dynamic_shared(device), KernelAttributes._create(self._kernel, device)
+        besides = f", besides {static.shared_size_bytes} of static shared memory" if static.shared_size_bytes else ""
+        if size <= most:
+            return ""
+        return f"{size} bytes of shmem_size are more than the {most} of {registry.device(device).name}{besides}"
+
+    @property
+    def _ordinal(self) -> int:
+        """The device of this view."""
+        return _require_current_device() if self._device is None else self._device
+
     def _read(self, number: int, lasting: bool = True) -> int:
         """Ask for an attribute; one that can be set does not last, and is read anew every time."""
-        device = _require_current_device() if self._device is None else self._device
+        device = self._ordinal
         cache = self._kernel._attribute_cache
         key = (number, device)
         if lasting and cache and key in cache:

@@ -11,9 +11,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from cuda_core_cffi._code.architecture import current_architecture
-from cuda_core_cffi._code.image import FORMAT_NAMES, architectures, contents, is_relocatable, verify
+from cuda_core_cffi._code.image import FORMAT_NAMES, Contents, architectures, contents, is_relocatable, verify
 from cuda_core_cffi._code.kernel import Kernel, Library
 from cuda_core_cffi._code.missing_symbols import KERNEL, VARIABLE, describe_missing_symbol
+from cuda_core_cffi._code.symbols import Symbols, expressions_of, named_by
 from cuda_core_cffi._core import typed_handles
 from cuda_core_cffi._core.calls import make
 from cuda_core_cffi._core.errors import CUDAError, cuda_version, failure
@@ -257,6 +258,51 @@ class ObjectCode:
             raise self._symbol_failure(status, VARIABLE, text, library)
         return Buffer.from_handle(address[0], size[0], owner=library._share())
 
+    @property
+    def kernels(self) -> Symbols[Kernel]:
+        """The kernels, by name: the name expressions that the code was compiled with, and the symbols of others.
+
+        The names of PTX and cubins are read without loading the code. Of a fatbin the driver lists the kernels for the
+        current device.
+
+        Raises
+        ------
+        ValueError
+            If the code is damaged.
+        RuntimeError
+            If code of this type must be linked first.
+        CUDAError
+            If a fatbin cannot be loaded.
+
+        Examples
+        --------
+        >>> list(code.kernels)
+        ['store']
+        >>> code.kernels["store"].num_arguments
+        2
+        """
+        if self._code_type is ObjectCodeFormatType.FATBIN:
+            symbols = _kernel_names(self._load()) or self._contents().kernels
+        else:
+            symbols = self._contents().kernels
+        return Symbols(named_by(symbols, self._symbol_mapping), self.get_kernel, KERNEL)
+
+    @property
+    def globals(self) -> Symbols[Buffer]:
+        """The variables at namespace scope, by name, as :meth:`get_global` returns them.
+
+        Names are those of name expressions, and else symbols. Variables in the compressed parts of a fatbin are not
+        listed.
+
+        Raises
+        ------
+        ValueError
+            If the code is damaged.
+        RuntimeError
+            If code of this type must be linked first.
+        """
+        return Symbols(named_by(self._contents().variables, self._symbol_mapping), self.get_global, VARIABLE)
+
     def get_module(self) -> int:
         """Return the code as a module of the current context, for driver functions that know no libraries.
 
@@ -359,17 +405,27 @@ class ObjectCode:
         return library
 
     def _load_now(self) -> Library:
-        if self._code_type not in _LOADABLE:
-            raise RuntimeError(f"{self._title} is {FORMAT_NAMES[self._code_type]}: link it first, with Linker")
+        self._require_linked()
         data = self._verified() + b"\0"  # the driver is told no size: PTX ends at a zero
         log = ffi.new("char[]", _LOG_SIZE)
         library = make(Library, lib.ccc_library_load, ffi.from_buffer(data), log, _LOG_SIZE)
         if library is None:
             raise failure(lib.ccc_last_status(), None, self._describe_failure(ffi.string(log)))
         library._kernels = {}
+        library._names = expressions_of(self._symbol_mapping)
         library._log = ffi.string(log)
         library._ptx = self._data if self._code_type is ObjectCodeFormatType.PTX else None
         return library
+
+    def _require_linked(self) -> None:
+        """Raise if the code cannot be loaded as it is."""
+        if self._code_type not in _LOADABLE:
+            raise RuntimeError(f"{self._title} is {FORMAT_NAMES[self._code_type]}: link it first, with Linker")
+
+    def _contents(self) -> Contents:
+        """Return the symbols that can be read from the code."""
+        self._require_linked()
+        return contents(self._verified(), self._code_type)
 
     def _verified(self) -> bytes:
         """Return the code; raise :class:`ValueError` unless it is whole, and what it is said to be."""

@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from cuda_core_cffi._code.object_code import ObjectCode
 from cuda_core_cffi._compile.compiler import Job
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
 
 _CODE = str | bytes | bytearray
+
+FILE_NAME: Final = re.compile(r"(?!\s*(?://|/\*|#))[^\n;{}()]*\.(?:cu|cuh|cpp|cc|cxx|c|h|hpp|ptx|ll|bc|nvvm)\s*")
+MOST_OF_A_PATH: Final = 4096  # characters
 
 _is_open = lib.ccc_is_open
 
@@ -97,7 +102,13 @@ class Program(Handle):
         refuse_again(self)
         self._compiler = compiler = compiler_for(code_type)
         if not isinstance(code, _CODE):
-            raise TypeError(f"code must be str, bytes or bytearray, not {type(code).__name__}")
+            hint = "; read the file: path.read_text()" if isinstance(code, os.PathLike) else ""
+            raise TypeError(f"code must be str, bytes or bytearray, not {type(code).__name__}{hint}")
+        if FILE_NAME.fullmatch(code if isinstance(code, str) else code[:MOST_OF_A_PATH].decode(errors="replace")):
+            raise ValueError(
+                f"code is the source itself, and {code!r} looks like the name of a file: read it, with "
+                "pathlib.Path(name).read_text() or, for bitcode, read_bytes()"
+            )
         self._resolved = compiler.resolve(check_options(ProgramOptions, options, "Program"))
         resolved = self._resolved.options
         self._source = compiler.check_source(code, resolved)

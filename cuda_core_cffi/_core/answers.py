@@ -23,6 +23,11 @@ if TYPE_CHECKING:
         def __get__(self, instance: object, owner: type | None = None) -> T: ...
         def __get__(self, instance: object, owner: type | None = None) -> T | property: ...
 
+    class Setting(Answer[T]):
+        """The same, and it can be assigned."""
+
+        def __set__(self, instance: object, value: T) -> None: ...
+
 else:
     Answer = property
 
@@ -33,10 +38,12 @@ class DriverAttribute(NamedTuple):
     convert: Callable[[int], Any]
     doc: str
     how: dict[str, bool]
+    settable: bool = False
 
     def __set_name__(self, owner: Any, name: str) -> None:
         number = int(getattr(lib, owner._PREFIX + name.upper()))
-        made: Any = property(lambda asked: self.convert(asked._read(number, **self.how)), doc=self.doc)
+        write = (lambda asked, value: asked._write(number, name, value)) if self.settable else None
+        made: Any = property(lambda asked: self.convert(asked._read(number, **self.how)), write, doc=self.doc)
         made.__set_name__(owner, name)  # for messages
         setattr(owner, name, made)
 
@@ -48,6 +55,11 @@ def attribute(convert: Callable[[int], T], doc: str, **how: bool) -> Answer[T]:
     given the number and the other keyword arguments.
     """
     return cast("Answer[T]", DriverAttribute(convert, doc, how))
+
+
+def setting(convert: Callable[[int], T], doc: str, **how: bool) -> Setting[T]:
+    """Return the same for an attribute that can be set: with ``_write``, given the number, the name and the value."""
+    return cast("Setting[T]", DriverAttribute(convert, doc, how, settable=True))
 
 
 def shown(instance: object) -> str:

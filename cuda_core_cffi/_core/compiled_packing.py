@@ -41,7 +41,7 @@ EXPRESSIONS: Final = {
     "c": "{0}.real, {0}.imag",
     "-": "{0} if {0}.__class__ is bytes and len({0}) == {size} else slots[{index}]({0})",
 }
-UNLESS_NAN: Final = "number if (number := {}) == number else None"
+UNLESS_NAN: Final = "number if (number := ({})) == number else None"
 
 FILL: Final = """\
 def make(start, first, slots, types):
@@ -247,6 +247,8 @@ def compile_fill(slots: Sequence[Slot], functions: Sequence[Callable[[Any], byte
 def expression_of(slot: Slot, name: str, index: int) -> str:
     """Return Python for what is packed of the variable that an argument is in."""
     expression = EXPRESSIONS[slot.way].format(name, size=slot.size, index=index)
+    if slot.code in ("f", "d") and slot.way == "v" and slot.only is None:  # for others there is a guard
+        expression = f"None if isinstance({name}, int) else {expression}"
     return UNLESS_NAN.format(expression) if slot.code == "f" else expression
 
 

@@ -61,6 +61,8 @@ CAPTURE = {
     "is building, or a stream that takes part",
 }
 
+RESTORE = "cuCtxPopCurrent"  # how helpers make the former context current again
+
 # What the driver says when there is nothing for it to drive.
 UNAVAILABLE = {"CUDA_ERROR_NO_DEVICE", "CUDA_ERROR_STUB_LIBRARY"}
 
@@ -127,8 +129,19 @@ def last_failure() -> Exception:
 
 
 def failure(status: int, call: str | None = None, detail: str = "") -> Exception:
-    """Return the exception for ``status``; ``detail`` is appended to its message."""
-    status = int(status)
+    """Return the exception for ``status``; ``detail`` is appended to its message.
+
+    A note says which context is current where the failed call could not make the former one current again.
+    """
+    status, unrestored = int(status), int(lib.ccc_take_unrestored())
+    if status == lib.CCC_UNRESTORED:
+        return note_current_context(explain_status(unrestored, RESTORE, detail))
+    error = explain_status(status, call, detail)
+    return note_current_context(error, describe(unrestored, RESTORE)) if unrestored else error
+
+
+def explain_status(status: int, call: str | None, detail: str) -> Exception:
+    """Return the exception for a status of the driver, or of a helper that has left nothing else behind."""
     if status == lib.CCC_CLOSED:
         return RuntimeError("the operation needs an object that is closed")
     if status == lib.CCC_GONE:  # a moment ago, by another thread
@@ -151,6 +164,17 @@ def failure(status: int, call: str | None = None, detail: str = "") -> Exception
         error = kind((missing or describe(status, call, logged)) + detail)
         error.driver_log = logged or None
     error.call, error.status, error.name = call, status, status_name(status)
+    return error
+
+
+def note_current_context(error: Exception, besides: str = "") -> Exception:
+    """Add a note to an error that names the context which stays current; ``besides`` is another failure."""
+    context, device = ffi.new("CUcontext *"), ffi.new("CUdevice *")
+    current = "no context is current in this thread"
+    if lib.cuCtxGetCurrent(context) == 0 and context[0] != ffi.NULL:
+        where = f" of device {device[0]}" if lib.cuCtxGetDevice(device) == 0 else ""
+        current = f"context {int(ffi.cast('uintptr_t', context[0])):#x}{where} is current in this thread"
+    error.add_note(f"{besides and f'besides, {besides}; '}{current}; Device(n).set_current() makes another one current")
     return error
 
 
@@ -229,10 +253,12 @@ def check_cleanup(waiting: int, stacklevel: int = 3) -> None:
     """Turn failures of cleanup that wait to be reported into warnings."""
     if not waiting:
         return
-    call = ffi.new("const char **")
-    while status := lib.ccc_cleanup_take(call):
-        name = ffi.string(call[0]).decode()
-        warnings.warn(f"in cleanup: {describe(status, name)}", CUDAWarning, stacklevel=stacklevel)
+    call, concerned = ffi.new("const char **"), ffi.new("uint64_t *")
+    while status := lib.ccc_cleanup_take(call, concerned):
+        # Python shows a text once for each line of a program, so the handle is in it
+        of = f" of {concerned[0]:#x}" if concerned[0] else ""
+        text = describe(status, ffi.string(call[0]).decode())
+        warnings.warn(f"in cleanup{of}: {text}", CUDAWarning, stacklevel=stacklevel)
 
 
 @overload

@@ -136,7 +136,8 @@ class DeviceFinder:
         try:
             return devices.by_ordinal[now]
         except KeyError:
-            return cls._find(device_id)
+            pass
+        return cls._find(device_id)  # not in the except block: an error shows alone
 
 
 DeviceFinder.__new__.__qualname__ = "Device.__new__"  # so messages say what was called

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 from cuda_core_cffi import _streams
 from cuda_core_cffi._core import calls
-from cuda_core_cffi._core.errors import check, failure, last_failure
+from cuda_core_cffi._core.errors import check, failure, last_failure, note_current_context
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.integers import class_of_handle, integer
 from cuda_core_cffi._core.options import check_options
@@ -184,22 +184,26 @@ class Device(calls.DeviceFinder):
 
     @calls.native(raise_status)
     def set_current(self, ctx: Context | None = None) -> Context | None:
-        """Make a context of this device current in this thread.
+        """Make a context current in this thread.
 
         Parameters
         ----------
         ctx : Context, optional
             The context. By default the device's primary one, which the CUDA runtime and the libraries on it use too.
+            One of another device becomes current all the same, and with it that device: so any device takes back what
+            this method has returned.
 
         Returns
         -------
         Context or None
-            With ``ctx``, the context that was current before, if any.
+            With ``ctx``, the context that was current before, if any, of whatever device.
 
         Raises
         ------
-        ValueError
-            If the context belongs to another device.
+        TypeError
+            If `ctx` is no context.
+        RuntimeError
+            If it is closed.
         """
         if ctx is None:
             status = _set_current(self._device_id)
@@ -208,8 +212,6 @@ class Device(calls.DeviceFinder):
             return None
         if not isinstance(ctx, Context):
             raise TypeError(f"ctx must be a Context, not {type(ctx).__name__}")
-        if ctx._device_id != self._device_id:
-            raise ValueError(f"the context belongs to device {ctx._device_id}, not to device {self._device_id}")
         previous = calls.make(Context, lib.ccc_context_current)
         if previous is None and lib.ccc_last_status():
             raise last_failure()
@@ -249,14 +251,16 @@ class Device(calls.DeviceFinder):
         Raises
         ------
         CUDAError
-            If that context was destroyed meanwhile.
+            If that context was destroyed meanwhile. A note names the context that stays current.
         RuntimeError
             If no block has begun in this thread.
         """
         if not _blocks.displaced:
             raise RuntimeError("no block that a device is current in has begun in this thread")
         previous, kept = _blocks.displaced.pop()
-        check(lib.ccc_restore_current(previous) if kept is None else lib.ccc_set_current(kept._c_handle))
+        status = lib.ccc_restore_current(previous) if kept is None else lib.ccc_set_current(kept._c_handle)
+        if status:
+            raise note_current_context(failure(status))
 
     def create_context(self, options: ContextOptions | Mapping[str, Any] | None = None) -> Context:
         """Create a green context: one that has some of the device's resources. It does not become current.

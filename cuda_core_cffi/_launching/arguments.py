@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from cuda_core_cffi._code.mangling import FLOATING
 from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.ffi import ffi
 from cuda_core_cffi._launching.argument_types import FAMILIES, USER_DEFINED, argument_type, ctypes_type, numpy_type
@@ -34,6 +35,8 @@ KIND_NAMES = {
         "numpy.float16 for __half",
     ),
 }
+MOST_SHOWN_BITS = 256  # of an integer in a message
+ARRAY_HINT = ": buffer.copy_from(array, stream=stream)"
 CFFI_FLOATS = ("float", "double", "long double")
 TARGET = ffi.typeof("ccc_target *")
 MAX_ALIGNMENT = 16
@@ -317,7 +320,9 @@ def to_bool(value: Any, size: int, signed: bool | None) -> Any:
 
 
 def to_float(value: Any, size: int, signed: bool | None) -> float:
-    """Return whatever Python converts to a float, but text."""
+    """Return whatever Python converts to a float, but text, and integers, which are not to be rounded."""
+    if isinstance(value, int):
+        raise TypeError
     if not hasattr(value, "__float__") and not hasattr(value, "__index__"):
         raise TypeError
     return to_real(float, value)
@@ -351,6 +356,8 @@ def make_slot(cls: type, value: Any, parameter: Parameter) -> Slot:
             return record_slot(value, parameter)
         if issubclass(cls, (numpy.number, numpy.bool_)) or value.dtype.isbuiltin == USER_DEFINED:
             return numpy_slot(value, parameter)
+    if issubclass(cls, int) and parameter.kind == FLOATING:
+        return exact_slot(value, parameter)
     if issubclass(cls, bool):
         return bool_slot(value, parameter)
     if issubclass(cls, int):
@@ -368,6 +375,8 @@ def make_slot(cls: type, value: Any, parameter: Parameter) -> Slot:
         return slot._replace(pack=cls._kernel_bytes)  # of one size
     if issubclass(cls, ffi.CData):
         return cdata_slot(value, parameter)
+    if numpy is not None and issubclass(cls, numpy.ndarray):
+        raise TypeError(parameter.wrong(value, f"an array of host memory; copy it to a Buffer first{ARRAY_HINT}"))
     raise TypeError(
         parameter.wrong(
             value,
@@ -420,6 +429,26 @@ def int_slot(value: Any, parameter: Parameter) -> Slot:
             raise OverflowError(parameter.wrong(item, f"{item} does not fit in {size} bytes: {limits}")) from None
 
     return Slot(code, VALUE, pack)
+
+
+def exact_slot(value: Any, parameter: Parameter) -> Slot:
+    """Pack an integer as a float, which has to hold it exactly."""
+    code = choose("float", value, parameter)
+    return Slot(f"{struct.calcsize(code)}s", FUNCTION, lambda item: pack_exactly(code, item, parameter))
+
+
+def pack_exactly(code: str, item: int, parameter: Parameter) -> bytes:
+    """Return the bytes of the float that an integer is."""
+    try:
+        data = struct.pack("<" + code, item)
+    except (OverflowError, struct.error):  # struct.error: an int that no float holds
+        data = b""
+    if not data or struct.unpack("<" + code, data)[0] != item:
+        size = struct.calcsize("<" + code)
+        number = str(int(item)) if item.bit_length() <= MOST_SHOWN_BITS else f"a number of {item.bit_length()} bits"
+        why = f"{number} is not exact as a float of {size} bytes; pass a float if it may be rounded"
+        raise OverflowError(parameter.wrong(item, why))
+    return data
 
 
 def bool_slot(value: Any, parameter: Parameter) -> Slot:

@@ -89,7 +89,9 @@ class LaunchConfig(Uncopyable):
     block : int or tuple of int
         Threads in a block.
     shmem_size : int, optional
-        Dynamic shared memory for each block, in bytes. Default 0.
+        Dynamic shared memory for each block, in bytes. Default 0. Beyond 48 KiB, static shared memory included, the
+        first launch of a kernel raises its attribute ``max_dynamic_shared_size_bytes`` to this, if the device has as
+        much (``Device.properties.max_shared_memory_per_block_optin``).
     is_cooperative : bool, optional
         Launch so that all blocks are resident at once and can synchronise. Default False.
     programmatic_stream_serialization : bool, optional
@@ -201,6 +203,10 @@ class LaunchConfig(Uncopyable):
         }  # fmt: skip
         self._native_cache = None
         self._grid = dimensions("grid", grid)
+        if block is None and cluster is not None:
+            raise ValueError(
+                f"block is required: the second positional parameter is cluster; did you mean block={cluster!r}?"
+            )
         self._cluster = None if cluster is None else dimensions("cluster", cluster)
         self._block = dimensions("block", block)
         self._shmem_size = 0 if shmem_size is None else size(shmem_size)
@@ -396,7 +402,10 @@ def make_native(config: LaunchConfig) -> Any:
         attribute.id = row.number
         row.write(attribute.value, kept)
     driver.numAttrs = len(given)
-    native.demanding = bool(given)
+    native.demanding = lib.CCC_DEMANDS_DEVICE if given else 0
+    if "shared_memory_mode" not in given:  # which says what is allowed, whatever the kernel's attribute does
+        native.shared = config.shmem_size
+        native.demanding |= lib.CCC_DEMANDS_SHARED if config.shmem_size > lib.CCC_SHARED_PORTABLE else 0
     return native
 
 

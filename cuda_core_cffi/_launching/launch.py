@@ -30,6 +30,8 @@ REFUSALS: dict[str | None, tuple[type[CUDAError], str]] = {
     "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE": (CUDAError, "asked for was"),
 }
 
+ARGUMENT_ERRORS = (TypeError, ValueError, OverflowError)
+
 # What a status of the driver may be about that the kernel's attributes and the device's properties explain.
 EXCESSES = ("CUDA_ERROR_INVALID_VALUE", "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES")
 
@@ -109,7 +111,11 @@ def launch_carefully(stream: Any, config: Any, kernel: Any, values: tuple[Any, .
         status = _launch(packer.fast, stream, native, values)
         if status is None or status == CLOSED:  # look at the arguments, to name the closed one
             c_handles = c_handles_of(values)
-            arguments = packer.pack_on_slow_path(values)
+            try:
+                arguments = packer.pack_on_slow_path(values)
+            except ARGUMENT_ERRORS as error:
+                error.add_note(f"launch of {kernel!r}")
+                raise
             status = lib.ccc_launch(
                 packer.target, native, stream._c_handle, arguments, c_handles, ffi.NULL, len(c_handles)
             )
@@ -129,7 +135,11 @@ def prepare(config: object, kernel: object, values: tuple[Any, ...]) -> Packer:
     packer: Packer | None = kernel._find_packer(types)
     if packer is None:
         layout = kernel._layout
-        packer = make_packer(types, values, layout, kernel._kinds, kernel._c_handle)
+        try:
+            packer = make_packer(types, values, layout, kernel._kinds, kernel._c_handle)
+        except ARGUMENT_ERRORS as error:
+            error.add_note(f"launch of {kernel!r}")
+            raise
         if layout is not None:  # else it is for the sizes of these values
             kernel._set_packer(types, packer)
     return packer
@@ -191,8 +201,8 @@ def describe_excess(config: LaunchConfig, kernel: Kernel, stream: Stream) -> str
         limits = kernel.attributes[device]
         cases = [
             (f"threads in block={config.block}", math.prod(config.block), limits.max_threads_per_block, "the kernel"),
-            ("bytes of shmem_size", config.shmem_size, limits.max_dynamic_shared_size_bytes, "the kernel"),
         ]
+        shared = limits._describe_shared(config.shmem_size, device.device_id)
         grid = [count * factor for count, factor in zip(config.grid, config.cluster or (1, 1, 1))]
         for name, sizes in (("block", config.block), ("grid", grid)):
             for axis, size in zip("xyz", sizes):
@@ -200,6 +210,5 @@ def describe_excess(config: LaunchConfig, kernel: Kernel, stream: Stream) -> str
                 cases.append((f"in {axis} of {name}", size, most, device.name))
     except CUDAError:  # the launch has failed already
         return ""
-    return ", and ".join(
-        f"{size} {what} are more than the {most} of {who}" for what, size, most, who in cases if size > most
-    )
+    found = [f"{size} {what} are more than the {most} of {who}" for what, size, most, who in cases if size > most]
+    return ", and ".join([*found, *([shared] if shared else [])])

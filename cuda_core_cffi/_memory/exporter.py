@@ -132,6 +132,15 @@ class Exporter(calls.Memory, Handle):
         found: CapsuleType = numpy.asarray(HostBytes(self)).__array_struct__
         return found
 
+    def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> NoReturn:
+        """Refuse what NumPy cannot read. It takes host-accessible memory by the protocols above."""
+        if self.is_closed:
+            raise self._failure(lib.CCC_CLOSED)
+        raise TypeError(
+            "NumPy cannot read the memory of a device: copy the Buffer to an array first, with "
+            f"buffer.copy_to(numpy.empty({self._size}, numpy.uint8), stream=stream), and wait for the stream"
+        )
+
     def _array_interface(self, address: int) -> dict[str, Any]:
         return {"version": 3, "shape": (self._size,), "typestr": "|u1", "data": (address, False), "strides": None}
 

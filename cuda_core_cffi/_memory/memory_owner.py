@@ -91,9 +91,8 @@ class MemoryOwner:
             self.release()
         except Exception as error:
             if not sys.is_finalizing():
-                warnings.warn(
-                    f"in cleanup: {type(self._mr).__name__}.deallocate failed: {error}", CUDAWarning, stacklevel=3
-                )
+                text = f"in cleanup of {self._address:#x}: {type(self._mr).__name__}.deallocate failed: {error}"
+                warnings.warn(text, CUDAWarning, stacklevel=3)
 
     def _open_stream(self) -> Stream:
         """Return the deallocation stream, which lives even if the program has closed its own object for it."""

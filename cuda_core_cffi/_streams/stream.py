@@ -405,14 +405,14 @@ def stream_or_default(stream: object, what: str) -> Stream:
 
 @contextlib.contextmanager
 def context_of(stream: Stream) -> Iterator[None]:
-    """Make the context of a stream current where none is."""
+    """Make the context of a stream current where none is. The end raises if none can be made current again."""
     pushed = lib.ccc_stream_push(stream._c_handle)
     if pushed < 0:
         raise stream._failure(lib.ccc_last_status())
     try:
         yield
     finally:
-        lib.ccc_pop(pushed)
+        check(lib.ccc_restored(pushed, 0))
 
 
 def protocol_address(stream: object, what: str, stacklevel: int = 4) -> int:

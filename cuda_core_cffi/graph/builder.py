@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Self
 
 from cuda_core_cffi._core.calls import make
-from cuda_core_cffi._core.errors import failure
+from cuda_core_cffi._core.errors import CUDAError, failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle
 from cuda_core_cffi._core.integers import integer
@@ -36,8 +36,7 @@ class Mode(enum.StrEnum):
     RELAXED = "relaxed"
 
 
-MODES: dict[str | None, int] = {
-    None: lib.CU_STREAM_CAPTURE_MODE_RELAXED,
+MODES: dict[str, int] = {
     Mode.GLOBAL: lib.CU_STREAM_CAPTURE_MODE_GLOBAL,
     Mode.THREAD_LOCAL: lib.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
     Mode.RELAXED: lib.CU_STREAM_CAPTURE_MODE_RELAXED,
@@ -157,9 +156,14 @@ class GraphBuilder(StreamProxy):
     def __exit__(
         self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except CUDAError as error:
+            if exc_val is None:
+                raise
+            exc_val.add_note(str(error))  # the block has raised what is probably the cause
 
-    def begin_building(self, mode: str | None = "relaxed") -> GraphBuilder:
+    def begin_building(self, mode: str = "relaxed") -> GraphBuilder:
         """Begin to capture.
 
         Parameters
@@ -526,16 +530,27 @@ class GraphBuilder(StreamProxy):
         self._continue(self._tail("callback").callback(fn, user_data=user_data))
 
     def close(self) -> None:
-        """Give the builder up, and a capture that is under way. Executables live on. Closing twice is allowed."""
+        """Give the builder up, and a capture that is under way. Executables live on. Closing twice is allowed.
+
+        Raises
+        ------
+        CUDAError
+            If the driver has given the capture up, because of something that cannot be captured. The builder is closed
+            nevertheless, and its stream can be used again.
+        """
         self._captured = None
         stream, self._stream = self._stream, None
+        error = None
         if self._phase is BUILDING:  # also when an interrupted call left this undone
+            error = self._end_unfinished()
             self._give_up()
         else:
             self._let_go()
             self._release_graph()
         if stream is not None and self._owns_stream:
             stream.close()
+        if error is not None:
+            raise error
 
     @property
     def is_closed(self) -> bool:
@@ -649,8 +664,14 @@ class GraphBuilder(StreamProxy):
     def _conditional(self, what: str, *arguments: Any) -> tuple[GraphBuilder, ...]:
         """Add a conditional node, continue after it, and return builders for its bodies."""
         add = getattr(self._tail(what), what)
-        with context_of(self.stream):
-            node = add(*arguments)
+        node = None
+        try:
+            with context_of(self.stream):
+                node = add(*arguments)
+        except CUDAError:
+            if node is not None:
+                self._root._give_up()  # nothing can be removed from what is being captured
+            raise
         self._continue(node)
         self._root._is_shared = True
         return tuple(self._beside(BODY, body) for body in node.branches)
@@ -692,6 +713,17 @@ class GraphBuilder(StreamProxy):
         """Return the builders for bodies of conditional nodes that are building."""
         found = (seen() for seen in self._inner)
         return [body for body in found if body is not None and body._phase is BUILDING]
+
+    def _end_unfinished(self) -> Exception | None:
+        """End a capture that is abandoned. Return the exception for one that the driver has given up before."""
+        capture = self._capture
+        if capture is None:
+            return None
+        self._refuse_launches()
+        self._give_up_bodies()
+        status = _end(capture._c_handle)
+        # an abandoned capture need not be complete; one that another thread has just ended is that thread's
+        return None if status in (0, lib.CCC_CLOSED, lib.CUDA_ERROR_STREAM_CAPTURE_UNJOINED) else failure(status)
 
     def _give_up(self) -> None:
         """End a capture that failed or is abandoned, after the captures of bodies inside it, at any depth."""

@@ -142,6 +142,8 @@ def packed_call(config: LaunchConfig, kernel: Kernel, target: Any, data: bytes) 
     pointers = ffi.new("void *[]", max(target.count, lib.CCC_LEAST_POINTERS))
     found: Parameters[KernelNode] = Parameters(lib.CU_GRAPH_NODE_TYPE_KERNEL, blob, pointers, target)
     native = config._native
+    if native.shared:
+        kernel.attributes._allow_dynamic_shared(native.shared)
     lib.ccc_graph_launch_params(found.native, target, native, blob, pointers)
     found.operands["kernel"] = [Operand(kernel._driver_handle, (kernel._c_handle,))]
     found.record.library, found.record.symbol = kernel._library, kernel._symbol

@@ -86,7 +86,7 @@ def details(node: Any, kind: int) -> Iterator[str]:
     """Yield what a node does, line by line."""
     if kind == lib.CU_GRAPH_NODE_TYPE_KERNEL:
         kernel, config = node.kernel, node.config
-        yield kernel._symbol or kernel._driver_name() or f"{kernel._driver_handle:#x}"
+        yield kernel._find_symbol() or f"{kernel._driver_handle:#x}"
         yield f"grid {shape_of(config.grid)}, block {shape_of(config.block)}"
         if config.cluster is not None:
             yield f"cluster {shape_of(config.cluster)}"

@@ -23,8 +23,14 @@ static CUresult ccc_library_destroy(ccc_handle *handle, const char **call)
 
 static const ccc_handle_type ccc_library_type = {.size = sizeof(ccc_library), .destroy = ccc_library_destroy};
 
+// The handle of a kernel.
+typedef struct ccc_kernel {
+    ccc_handle handle;
+    _Atomic(uint64_t) shared;  // the dynamic shared memory that it may have, see code/ccc_shared_memory.h
+} ccc_kernel;
+
 // Kernels are borrowed: unloading their library destroys them.
-static const ccc_handle_type ccc_kernel_type = {.size = sizeof(ccc_handle)};
+static const ccc_handle_type ccc_kernel_type = {.size = sizeof(ccc_kernel)};
 
 // Load code; on failure the log of the driver's compiler is in `log` (zero-terminated, log_size bytes at most).
 static ccc_handle *ccc_library_load(const void *code, char *log, unsigned int log_size)
@@ -97,9 +103,10 @@ static int ccc_kernel_parameter(const ccc_handle *kernel, size_t index, size_t *
     CCC_USE(kernel);
     CCC_SCOPE(scope, ccc_enter_any(&scope));  // they are the same in every context, but the driver asks for one
     CUresult result = cuKernelGetParamInfo((CUkernel)CCC_POINTER(kernel), index, offset, size);
-    if (result == CUDA_ERROR_INVALID_VALUE)
-        return (int)result;  // the regular end of the list
-    return result ? ccc_fail((int)result, "cuKernelGetParamInfo") : 0;
+    if (result && result != CUDA_ERROR_INVALID_VALUE)
+        return ccc_fail((int)result, "cuKernelGetParamInfo");
+    int status = ccc_left(&scope, 0);
+    return status ? status : (int)result;  // an invalid value is the regular end of the list
 }
 
 #endif

@@ -23,6 +23,7 @@
 #define CCC_UNCHECKED (-6)   // whether a launch can have what it asks for has to be looked up first
 #define CCC_ATTEND (-7)      // no failure: it is done, and Python has something to do now
 #define CCC_ELSEWHERE (-8)   // an array is on another device
+#define CCC_UNRESTORED (-9)  // it is done, but the context that was current before could not be made current again
 
 #define CCC_COLD __attribute__((cold, noinline))
 #define CCC_LIKELY(x) __builtin_expect(!!(x), 1)
@@ -30,6 +31,7 @@
 typedef struct ccc_failure {
     const char *call;  // name of the function that failed; a string constant
     int status;
+    int unrestored;  // the status of a failure to make the former context current again, besides; or 0
 } ccc_failure;
 
 static _Thread_local ccc_failure ccc_last;
@@ -37,8 +39,7 @@ static _Thread_local ccc_failure ccc_last;
 // Remember a failure and return its status.
 static CCC_COLD int ccc_fail(int status, const char *call)
 {
-    ccc_last.call = call;
-    ccc_last.status = status;
+    ccc_last = (ccc_failure){.call = call, .status = status};
     return status;
 }
 
@@ -64,14 +65,29 @@ static int ccc_last_status(void) { return ccc_last.status; }
 
 static const char *ccc_last_call(void) { return ccc_last.call; }
 
+// Take what is known of a former context that could not be made current again: a CUresult, 0 if there was none.
+static int ccc_take_unrestored(void)
+{
+    int unrestored = ccc_last.unrestored;
+    ccc_last.unrestored = 0;
+    return unrestored;
+}
+
+// Failures of cleanup, and the driver object concerned.
+typedef struct ccc_cleanup {
+    const char *call;
+    int status;
+    uint64_t object;  // its driver handle, or its address; 0: none
+} ccc_cleanup;
+
 // Failures of cleanup, oldest first. In a storm of them the first tell enough: what does not fit is dropped.
 #define CCC_CLEANUP_SLOTS 32u
-static ccc_failure ccc_cleanup_queue[CCC_CLEANUP_SLOTS];
+static ccc_cleanup ccc_cleanup_queue[CCC_CLEANUP_SLOTS];
 static atomic_uint ccc_cleanup_count;  // recorded and not yet taken
 static atomic_flag ccc_cleanup_lock = ATOMIC_FLAG_INIT;
 static atomic_int ccc_exiting;
 
-static CCC_COLD void ccc_cleanup_failed(int status, const char *call)
+static CCC_COLD void ccc_cleanup_failed(int status, const char *call, uint64_t object)
 {
     // A driver that is shutting down has already freed everything; at interpreter exit nobody can be warned.
     if (status == CUDA_ERROR_DEINITIALIZED || atomic_load(&ccc_exiting))
@@ -80,14 +96,14 @@ static CCC_COLD void ccc_cleanup_failed(int status, const char *call)
         ;
     unsigned count = atomic_load(&ccc_cleanup_count);
     if (count < CCC_CLEANUP_SLOTS) {
-        ccc_cleanup_queue[count] = (ccc_failure){call, status};
+        ccc_cleanup_queue[count] = (ccc_cleanup){call, status, object};
         atomic_store(&ccc_cleanup_count, count + 1);
     }
     atomic_flag_clear_explicit(&ccc_cleanup_lock, memory_order_release);
 }
 
-// Take one recorded failure of cleanup: its status, with the call in *call; 0 when there is none.
-static int ccc_cleanup_take(const char **call)
+// Take one recorded failure of cleanup: its status, with the call and the driver object; 0 when there is none.
+static int ccc_cleanup_take(const char **call, uint64_t *object)
 {
     int status = 0;
     while (atomic_flag_test_and_set_explicit(&ccc_cleanup_lock, memory_order_acquire))
@@ -95,6 +111,7 @@ static int ccc_cleanup_take(const char **call)
     unsigned count = atomic_load(&ccc_cleanup_count);
     if (count > 0) {
         *call = ccc_cleanup_queue[0].call;
+        *object = ccc_cleanup_queue[0].object;
         status = ccc_cleanup_queue[0].status;
         memmove(ccc_cleanup_queue, ccc_cleanup_queue + 1, (count - 1) * sizeof *ccc_cleanup_queue);
         atomic_store(&ccc_cleanup_count, count - 1);

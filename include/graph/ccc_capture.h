@@ -124,7 +124,7 @@ static void ccc_captured_hand_over(ccc_captured *captured)
     ccc_refs *refs = ccc_captured_refer(&moved);
     ccc_graph_lock(root);
     if (ccc_graph_attach(root, refs))  // of which the driver knows already; then nothing keeps the objects
-        ccc_cleanup_failed(ccc_last_status(), ccc_last.call);
+        ccc_cleanup_failed(ccc_last_status(), ccc_last.call, root->value);
     ccc_graph_unlock(root);
 }
 

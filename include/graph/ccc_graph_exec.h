@@ -40,12 +40,13 @@ static ccc_handle *ccc_graph_instantiate(ccc_handle *graph, uint64_t flags, cons
         status = ccc_enter_any(&scope);
     if (status == 0)
         result = cuGraphInstantiateWithParams(&executable, CCC_GRAPH_OF(graph), &params);
+    if (result)
+        status = ccc_fail((int)result, "cuGraphInstantiateWithParams");
+    status = ccc_left(&scope, status);
     ccc_leave(&scope);
     ccc_graph_leave(graph);
     why->result = (int)params.result_out;
     why->node = (uintptr_t)params.hErrNode_out;
-    if (result)
-        status = ccc_fail((int)result, "cuGraphInstantiateWithParams");
     ccc_handle *handle = status ? NULL : ccc_graph_new(CCC_EXECUTABLE, (uintptr_t)executable);
     if (handle) {
         ccc_exec_refer(ccc_graph_data(handle), bundle);
@@ -197,7 +198,7 @@ static int ccc_exec_launched(ccc_graph *executable, ccc_handle *stream)
         ccc_failure failure = ccc_last;  // nobody could tell when the launch is done: so it is waited for
         result = cuStreamSynchronize(CCC_STRM(stream));
         if (result)
-            ccc_cleanup_failed((int)result, "cuStreamSynchronize");
+            ccc_cleanup_failed((int)result, "cuStreamSynchronize", stream->value);
         ccc_last = failure;
     }
     return status;

@@ -113,7 +113,7 @@ static void ccc_graph_reset_attributes(CUgraphNode node, const ccc_attributes *a
     while (count-- > 0) {
         CUresult result = cuGraphKernelNodeSetAttribute(node, attributes->values[count].id, &attributes->before[count]);
         if (result)
-            ccc_cleanup_failed((int)result, "cuGraphKernelNodeSetAttribute");
+            ccc_cleanup_failed((int)result, "cuGraphKernelNodeSetAttribute", (uintptr_t)node);
     }
 }
 
@@ -150,7 +150,7 @@ static int ccc_graph_try_attributes(CUgraphNodeParams *params, ccc_attributes *a
     result = CCC_WITH_EDGE_DATA(cuGraphAddNode)(&node, graph, NULL, NULL, 0, params);
     int status = result ? ccc_fail((int)result, "cuGraphAddNode") : ccc_graph_set_attributes(node, attributes);
     if ((result = cuGraphDestroy(graph)))
-        ccc_cleanup_failed((int)result, "cuGraphDestroy");
+        ccc_cleanup_failed((int)result, "cuGraphDestroy", (uintptr_t)graph);
     return status;
 }
 
@@ -199,7 +199,7 @@ static ccc_added ccc_graph_add_to(ccc_handle *handle, const uint64_t *before, si
         ccc_failure failure = ccc_last;
         result = cuGraphDestroyNode(node);
         if (result)
-            ccc_cleanup_failed((int)result, "cuGraphDestroyNode");
+            ccc_cleanup_failed((int)result, "cuGraphDestroyNode", (uintptr_t)node);
         ccc_last = failure;
     }
     if (status) {
@@ -269,7 +269,7 @@ static void ccc_graph_launch_params(CUgraphNodeParams *params, const ccc_target 
 
 // Add a node that runs a kernel, after another one or, where that is 0, after none. The target, the configuration and
 // the packed arguments are those of a launch; `handles` are referenced besides the kernel. The status is
-// CCC_UNCHECKED, and nothing was done, where there are attributes or too many parameters.
+// CCC_UNCHECKED, and nothing was done, where there are attributes, much shared memory or too many parameters.
 static ccc_added ccc_graph_add_launch(ccc_handle *graph, uint64_t before, const ccc_target *target,
                                       const ccc_config *config, const char *arguments, ccc_handle *const *handles,
                                       size_t count)
@@ -284,7 +284,10 @@ static ccc_added ccc_graph_add_launch(ccc_handle *graph, uint64_t before, const 
     if (refs == NULL)
         return ccc_not_added(ccc_last.status, NULL);
     ccc_graph_launch_params(&params, target, config, arguments, pointers);
-    return ccc_graph_add_to(graph, &before, before != 0, &params, NULL, refs);
+    ccc_added added = ccc_graph_add_to(graph, &before, before != 0, &params, NULL, refs);
+    if (added.status == CUDA_ERROR_INVALID_VALUE && config->shared)
+        added.status = CCC_UNCHECKED;  // the kernel's attribute may allow too little
+    return added;
 }
 
 // Set a node's parameters, and what is kept for them in place of `old`. If there is a child, a copy of it takes the

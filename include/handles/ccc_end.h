@@ -56,7 +56,7 @@ static void ccc_destroy(ccc_handle *handle)
     ccc_pop(pushed);
     ccc_restore_mode(&mode);
     if (result && ccc_driver.reason != CCC_FORKED)  // a child of fork() destroys nothing of its parent
-        ccc_cleanup_failed((int)result, call);
+        ccc_cleanup_failed((int)result, call, handle->value);
 }
 
 static void ccc_release(ccc_handle *handle);

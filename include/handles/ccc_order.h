@@ -36,7 +36,7 @@ static void ccc_restore_mode(ccc_mode *mode)
 {
     CUresult result = mode->changed ? cuThreadExchangeStreamCaptureMode(&mode->before) : CUDA_SUCCESS;
     if (result)
-        ccc_cleanup_failed((int)result, "cuThreadExchangeStreamCaptureMode");
+        ccc_cleanup_failed((int)result, "cuThreadExchangeStreamCaptureMode", 0);
 }
 
 // From here to the end of the scope the thread may make such calls.

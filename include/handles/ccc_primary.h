@@ -66,20 +66,30 @@ static int ccc_push(ccc_handle *context)
     return cuCtxPushCurrent(CCC_CTX(context)) == CUDA_SUCCESS;
 }
 
-// Take away the context that was pushed. A context that stays would change the meaning of later calls: that is
-// reported.
+// Take away the context that was pushed for cleanup. A context that stays would change the meaning of later calls: that
+// is reported.
 static void ccc_pop(int pushed)
+{
+    CUcontext popped = NULL;
+    CUresult result = pushed ? cuCtxPopCurrent(&popped) : CUDA_SUCCESS;
+    if (result) {
+        cuCtxGetCurrent(&popped);
+        ccc_cleanup_failed((int)result, "cuCtxPopCurrent", (uintptr_t)popped);
+    }
+}
+
+// Take away the context that was pushed for an operation with this status. Returns the status, or CCC_UNRESTORED in
+// place of success if that fails: what was created has to be destroyed then, because the caller gets an exception.
+static int ccc_restored(int pushed, int status)
 {
     CUcontext popped;
     CUresult result = pushed ? cuCtxPopCurrent(&popped) : CUDA_SUCCESS;
-    if (result)
-        ccc_cleanup_failed((int)result, "cuCtxPopCurrent");
+    if (CCC_LIKELY(result == CUDA_SUCCESS))
+        return status;
+    if (status == 0 || status == CCC_ATTEND)
+        status = ccc_fail(CCC_UNRESTORED, "cuCtxPopCurrent");
+    ccc_last.unrestored = (int)result;
+    return status;
 }
-
-static void ccc_pop_scoped(const int *pushed) { ccc_pop(*pushed); }
-
-// From here to the end of the scope exactly this context is current.
-#define CCC_PUSH(context) \
-    __attribute__((cleanup(ccc_pop_scoped))) const int CCC_JOIN(ccc_pushed_, __COUNTER__) = ccc_push(context)
 
 #endif

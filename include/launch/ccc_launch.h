@@ -4,6 +4,7 @@
 #ifndef CCC_LAUNCH_H
 #define CCC_LAUNCH_H
 
+#include "code/ccc_shared_memory.h"
 #include "launch/ccc_target.h"
 #include "streams/ccc_stream.h"
 
@@ -11,10 +12,16 @@
 #define CCC_MAX_LAUNCH_OBJECTS 4
 #define CCC_DEVICE_WORDS (CCC_MAX_DEVICES / 64)
 
+// There is something that a device may lack, or an object that may be closed.
+#define CCC_DEMANDS_DEVICE 1
+// There is more dynamic shared memory than a kernel may have without its attribute.
+#define CCC_DEMANDS_SHARED 2
+
 // A launch configuration as the driver takes it, all but the stream: made once for each Python LaunchConfig.
 struct ccc_config {
     CUlaunchConfig driver;
-    int demanding;  // there is something that a device may lack, or an object that may be closed
+    int demanding;    // CCC_DEMANDS_*: what is looked at before a launch
+    uint32_t shared;  // bytes that the attribute of a kernel has to allow; 0: the launch says itself what is allowed
     int object_count;
     CUlaunchAttribute attributes[CCC_MAX_LAUNCH_ATTRIBUTES];
     ccc_handle *objects[CCC_MAX_LAUNCH_OBJECTS];  // what the attributes refer to
@@ -50,23 +57,56 @@ static int ccc_config_stale(const ccc_config *config)
     return 0;
 }
 
-// 0 if a launch can be tried; CCC_UNCHECKED if the configuration is stale, or was not yet allowed on the device.
-static int ccc_config_ready(const ccc_config *config, const ccc_handle *stream)
+// Find the device that a stream is of. Returns a status.
+static int ccc_launch_device(const ccc_handle *stream, int *device)
 {
-    if (ccc_config_stale(config))
-        return CCC_UNCHECKED;
-    int device = stream->device;
-    if (device < 0) {
+    *device = stream->device;
+    if (*device < 0) {
         ccc_handle *home = ccc_stream_home((ccc_handle *)stream);
         if (home == NULL)
             return ccc_last_status();
-        device = home->device;
+        *device = home->device;
         ccc_release(home);
     }
-    if (device < 0 || device >= CCC_MAX_DEVICES)
-        return ccc_fail(CUDA_ERROR_INVALID_DEVICE, "cuLaunchKernelEx");
-    return atomic_load_explicit(&config->able[device / 64], memory_order_relaxed) >> device % 64 & 1 ? 0
-                                                                                                     : CCC_UNCHECKED;
+    return *device < 0 || *device >= CCC_MAX_DEVICES ? ccc_fail(CUDA_ERROR_INVALID_DEVICE, "cuLaunchKernelEx") : 0;
+}
+
+// Have the kernel's attribute allow the dynamic shared memory that a configuration asks for. Returns a status.
+static CCC_COLD int ccc_launch_allow_shared(const ccc_config *config, const ccc_handle *kernel,
+                                            const ccc_handle *stream)
+{
+    int device;
+    int status = config->shared ? ccc_launch_device(stream, &device) : 0;
+    return config->shared && status == 0 ? ccc_shared_allow((ccc_handle *)kernel, device, config->shared) : status;
+}
+
+// Whether a launch that was refused can be tried again, because the kernel's attribute allowed too little: that of a
+// kernel with static shared memory, or one that another library has set.
+static CCC_COLD int ccc_launch_again(CUresult result, const ccc_config *config, const ccc_handle *kernel,
+                                     const ccc_handle *stream)
+{
+    const CUfunction_attribute attribute = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    int device, allowed = 0;
+    if (result != CUDA_ERROR_INVALID_VALUE || config->shared == 0 || ccc_launch_device(stream, &device) ||
+        cuKernelGetAttribute(&allowed, attribute, (CUkernel)CCC_POINTER(kernel), device) ||
+        (uint32_t)allowed >= config->shared)
+        return 0;
+    atomic_store(&((ccc_kernel *)kernel)->shared, 0);
+    return ccc_shared_allow((ccc_handle *)kernel, device, config->shared) == 0;
+}
+
+// 0 if a launch can be tried; CCC_UNCHECKED if the configuration is stale, or was not yet allowed on the device.
+static int ccc_config_ready(const ccc_config *config, const ccc_handle *kernel, const ccc_handle *stream)
+{
+    if (config->demanding & CCC_DEMANDS_DEVICE) {
+        int device = -1;
+        int status = ccc_config_stale(config) ? CCC_UNCHECKED : ccc_launch_device(stream, &device);
+        if (status)
+            return status;
+        if (!(atomic_load_explicit(&config->able[device / 64], memory_order_relaxed) >> device % 64 & 1))
+            return CCC_UNCHECKED;
+    }
+    return config->demanding & CCC_DEMANDS_SHARED ? ccc_launch_allow_shared(config, kernel, stream) : 0;
 }
 
 // What a launch that is captured uses.
@@ -74,7 +114,9 @@ static CCC_COLD int ccc_launch_captured(const ccc_config *config, const ccc_hand
                                         ccc_handle *const *objects, size_t count)
 {
     ccc_handle *const code = (ccc_handle *)kernel;
-    int status = ccc_capture_objects(stream, &code, 1);
+    int status = ccc_launch_allow_shared(config, kernel, stream);  // a launch that fails may end the capture
+    if (status == 0)
+        status = ccc_capture_objects(stream, &code, 1);
     if (status == 0)
         status = ccc_capture_objects(stream, objects, count);
     if (status == 0)
@@ -87,7 +129,7 @@ static int ccc_launch_in(const ccc_config *config, const ccc_handle *kernel, con
                          const char *arguments, size_t size, ccc_handle *const *objects, size_t count)
 {
     if (config->demanding) {
-        int status = ccc_config_ready(config, stream);
+        int status = ccc_config_ready(config, kernel, stream);
         if (status)
             return status;
         if (!ccc_acquire_all(config->objects, (size_t)config->object_count))
@@ -107,6 +149,8 @@ static int ccc_launch_in(const ccc_config *config, const ccc_handle *kernel, con
     }
     CCC_SUBMIT;
     CUresult result = cuLaunchKernelEx(&driver, (CUfunction)CCC_POINTER(kernel), NULL, size ? extra : NULL);
+    if (!CCC_LIKELY(result == CUDA_SUCCESS) && ccc_launch_again(result, config, kernel, stream))
+        result = cuLaunchKernelEx(&driver, (CUfunction)CCC_POINTER(kernel), NULL, size ? extra : NULL);
     if (config->object_count)
         ccc_release_all(config->objects, (size_t)config->object_count);
     return CCC_LIKELY(result == CUDA_SUCCESS) ? 0 : ccc_fail((int)result, "cuLaunchKernelEx");

@@ -21,7 +21,7 @@ static int ccc_plan_ready(const ccc_plan *plan, const ccc_handle *stream)
 {
     if (!ccc_is_open(plan->target.kernel))
         return CCC_CLOSED;
-    return plan->config->demanding ? ccc_config_ready(plan->config, stream) : 0;
+    return plan->config->demanding ? ccc_config_ready(plan->config, plan->target.kernel, stream) : 0;
 }
 
 // How many launches of a batch are done when the next one failed.

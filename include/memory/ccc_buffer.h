@@ -219,8 +219,8 @@ static int ccc_buffer_wait(const ccc_handle *buffer, ccc_handle *own, ccc_handle
         return 0;
     CCC_USE(other);
     CCC_SCOPE(scope, ccc_enter_buffer(&scope, buffer));
-    return own_waits ? ccc_stream_wait_stream_in(own, other)
-                     : ccc_stream_wait_stream_in(other, own);  // own may be closed in Python
+    return ccc_left(&scope, own_waits ? ccc_stream_wait_stream_in(own, other)
+                                      : ccc_stream_wait_stream_in(other, own));  // own may be closed in Python
 }
 
 static int ccc_buffer_relate(ccc_handle *buffer, ccc_handle *other, int own_waits)

@@ -73,8 +73,7 @@ static int ccc_copy_plain(uint64_t to, uint64_t from, size_t size, const ccc_han
     int pushed = ccc_push(target ? target : source);
     if (pushed)
         result = cuMemcpyAsync(to, from, size, CCC_STRM(stream));
-    ccc_pop(pushed);
-    return result ? ccc_fail((int)result, "cuMemcpyAsync") : 0;
+    return ccc_restored(pushed, result ? ccc_fail((int)result, "cuMemcpyAsync") : 0);
 }
 
 // One copy, whose operands have been checked.
@@ -88,8 +87,7 @@ static int ccc_copy_submit(uint64_t to, uint64_t from, size_t size, const ccc_ha
             return ccc_last_status();
         CUresult result =
             cuMemcpyWithAttributesAsync(to, from, size, (CUmemcpyAttributes *)attributes, CCC_STRM(stream));
-        ccc_pop(pushed);
-        return result ? ccc_fail((int)result, "cuMemcpyWithAttributesAsync") : 0;
+        return ccc_restored(pushed, result ? ccc_fail((int)result, "cuMemcpyWithAttributesAsync") : 0);
     }
 #endif
     return ccc_copy_plain(to, from, size, stream);
@@ -151,22 +149,28 @@ static CCC_COLD ccc_handle *ccc_not_copied(int status)
 }
 
 // Make a copy that uses host memory which the caller keeps until the event is reached. Returns the event, which is
-// closed if the copy is done; NULL if none was made. The caller has a use of the stream.
-static ccc_handle *ccc_copy_with_event(ccc_copy_maker make, const void *copy, ccc_handle *stream)
+// closed if the copy is done; NULL if none was made, or the copy is done and the former context is not current again:
+// also that of `outer`, which may be NULL. The caller has a use of the stream.
+static ccc_handle *ccc_copy_with_event(ccc_copy_maker make, const void *copy, ccc_handle *stream, ccc_scope *outer)
 {
-    CCC_HOME_OR(NULL, home, stream);
+    CCC_SCOPE_OR(NULL, scope, ccc_enter_home(&scope, stream));
     // before the copy: only the event says how long the memory is needed
-    ccc_handle *event = ccc_event_create_in(home, CU_EVENT_DISABLE_TIMING);
+    ccc_handle *event = ccc_event_create_in(scope.context, CU_EVENT_DISABLE_TIMING);
     if (event == NULL)
         return NULL;
     int status = make(copy, stream);
     CUresult result = status ? CUDA_SUCCESS : cuEventRecord((CUevent)CCC_POINTER(event), CCC_STRM(stream));
     if (result) {
         // The copy is under way: wait for it instead.
-        ccc_cleanup_failed((int)result, "cuEventRecord");
+        ccc_cleanup_failed((int)result, "cuEventRecord", event->value);
         if ((result = cuStreamSynchronize(CCC_STRM(stream))))
             status = ccc_fail((int)result, "cuStreamSynchronize");
     }
+    status = ccc_left(&scope, status);
+    if (outer)
+        status = ccc_left(outer, status);
+    if (status == CCC_UNRESTORED && (result = cuStreamSynchronize(CCC_STRM(stream))))  // the caller frees its memory
+        ccc_cleanup_failed((int)result, "cuStreamSynchronize", stream->value);
     if (status) {
         ccc_release_object(event);
         return ccc_not_copied(status);
@@ -203,7 +207,7 @@ static ccc_handle *ccc_copy_host(const ccc_handle *buffer, void *host, size_t si
     if (status)
         return ccc_not_copied(status);
     const ccc_line line = {to_host ? from : to, to_host ? to : from, size, attributes};
-    return ccc_copy_with_event(ccc_copy_line, &line, stream);
+    return ccc_copy_with_event(ccc_copy_line, &line, stream, NULL);
 }
 
 // Copy a buffer that had this size, and may have grown since, to ordinary host memory, when the work that its stream
@@ -218,7 +222,7 @@ static int ccc_copy_to_host(void *destination, const ccc_handle *source, size_t 
     if (stream)
         CCC_TRY(cuStreamSynchronize, CCC_STRM(stream));
     CCC_TRY(cuMemcpy, (CUdeviceptr)(uintptr_t)destination, source->value, size);
-    return 0;
+    return ccc_left(&scope, 0);
 }
 
 // The same of memory that only the host can access: no driver is needed, nor a context.
@@ -285,8 +289,7 @@ static int ccc_copies_submit(const ccc_copies *batch, const ccc_handle *stream)
             return ccc_last_status();
         CUresult result = cuMemcpyBatchAsync(batch->to, batch->from, batch->sizes, batch->count, batch->attributes,
                                              batch->starts, batch->attribute_count, CCC_STRM(stream));
-        ccc_pop(pushed);
-        return result ? ccc_fail((int)result, "cuMemcpyBatchAsync") : 0;
+        return ccc_restored(pushed, result ? ccc_fail((int)result, "cuMemcpyBatchAsync") : 0);
     }
 #endif
     int status = 0;

@@ -122,7 +122,7 @@ static ccc_handle *ccc_graphics_map(ccc_handle *graphics, ccc_handle *stream, si
     CUdeviceptr pointer = 0;
     CCC_USE_OR(graphics, ccc_closed());
     CCC_USE_OR(stream, ccc_closed());
-    CCC_PUSH(graphics->parent);
+    CCC_SCOPE_OR(NULL, scope, ccc_enter_context(&scope, graphics->parent));
     ccc_handle *buffer = ccc_graphics_mapping(graphics, stream);
     if (buffer == NULL)
         return NULL;
@@ -134,7 +134,7 @@ static ccc_handle *ccc_graphics_map(ccc_handle *graphics, ccc_handle *stream, si
     }
     buffer->value = pointer;
     ccc_as_buffer(buffer)->size = *size;
-    return buffer;
+    return ccc_left_with(&scope, buffer);
 }
 
 // In the context of a resource that is mapped: one of its arrays, with its description.
@@ -174,7 +174,7 @@ static ccc_handle *ccc_graphics_map_image(ccc_handle *graphics, ccc_handle *stre
     CUgraphicsResource resource = (CUgraphicsResource)CCC_POINTER(graphics);
     ccc_handle *image = NULL;
     uint64_t value = 0;
-    CCC_PUSH(graphics->parent);
+    CCC_SCOPE_OR(NULL, scope, ccc_enter_context(&scope, graphics->parent));
     ccc_handle *mapping = ccc_graphics_mapping(graphics, stream);
     if (mapping == NULL)
         return NULL;
@@ -182,7 +182,7 @@ static ccc_handle *ccc_graphics_map_image(ccc_handle *graphics, ccc_handle *stre
                 : ccc_graphics_array(resource, index, level, &value, shape)) == 0)
         image = ccc_new(levels ? CCC_MIPMAP : CCC_ARRAY, value, CCC_BORROWED, mapping);
     ccc_release_object(mapping);
-    return image;
+    return ccc_left_with(&scope, image);
 }
 
 // Change the stream in whose order an image that is mapped goes back.

@@ -19,10 +19,10 @@ static int ccc_event_export(const ccc_handle *event, void *payload)
 {
     CUipcEventHandle value;
     CCC_USE(event);
-    CCC_PUSH(event->parent);
+    CCC_SCOPE(scope, ccc_enter_context(&scope, event->parent));
     CCC_TRY(cuIpcGetEventHandle, &value, (CUevent)CCC_POINTER(event));
     memcpy(payload, &value, sizeof value);
-    return 0;
+    return ccc_left(&scope, 0);
 }
 
 // An event of another process, in a context of the device.
@@ -34,7 +34,7 @@ static ccc_handle *ccc_event_import(int device, const void *payload, unsigned in
     CCC_SCOPE_OR(NULL, scope, ccc_enter(&scope, device));
     ccc_handle *handle = ccc_new(CCC_EVENT, 0, ccc_event_flags(flags), scope.context);
     CCC_MAKE(handle, (uintptr_t)event, cuIpcOpenEventHandle, &event, value);
-    return handle;
+    return ccc_left_with(&scope, handle);
 }
 
 // --- Points ------------------------------------------------------------------------------------------------------
@@ -46,10 +46,10 @@ typedef struct ccc_points {
 } ccc_points;
 
 // A failure in cleanup is told, whether or not there is another way. Returns whether the call worked.
-static int ccc_worked(CUresult result, const char *call)
+static int ccc_worked(CUresult result, const char *call, uint64_t object)
 {
     if (result)
-        ccc_cleanup_failed((int)result, call);
+        ccc_cleanup_failed((int)result, call, object);
     return result == CUDA_SUCCESS;
 }
 
@@ -63,8 +63,8 @@ static size_t ccc_points_pending(ccc_points *points)
         if (cuEventQuery(event) == CUDA_ERROR_NOT_READY) {
             points->events[pending++] = event;
         } else {
-            ccc_worked(cuEventSynchronize(event), "cuEventSynchronize");
-            ccc_worked(cuEventDestroy(event), "cuEventDestroy");
+            ccc_worked(cuEventSynchronize(event), "cuEventSynchronize", (uintptr_t)event);
+            ccc_worked(cuEventDestroy(event), "cuEventDestroy", (uintptr_t)event);
         }
     }
     return points->count = pending;
@@ -78,23 +78,24 @@ static void ccc_points_add(ccc_points *points, CUstream stream)
     if (grown)
         points->events = grown;
     CUevent event = NULL;
-    if (grown && ccc_worked(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate")) {
-        if (ccc_worked(cuEventRecord(event, stream), "cuEventRecord")) {
+    if (grown && ccc_worked(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate", 0)) {
+        if (ccc_worked(cuEventRecord(event, stream), "cuEventRecord", (uintptr_t)event)) {
             points->events[points->count++] = event;
             return;
         }
-        ccc_worked(cuEventDestroy(event), "cuEventDestroy");
+        ccc_worked(cuEventDestroy(event), "cuEventDestroy", (uintptr_t)event);
     }
-    ccc_worked(cuStreamSynchronize(stream), "cuStreamSynchronize");  // costs time, but keeps the order
+    ccc_worked(cuStreamSynchronize(stream), "cuStreamSynchronize", (uintptr_t)stream);  // slow, but keeps the order
 }
 
 // Let the stream wait for all of them, and forget them.
 static void ccc_points_wait(ccc_points *points, CUstream stream)
 {
     for (size_t i = 0; i < points->count; i++) {
-        if (!ccc_worked(cuStreamWaitEvent(stream, points->events[i], 0), "cuStreamWaitEvent"))
-            ccc_worked(cuEventSynchronize(points->events[i]), "cuEventSynchronize");
-        ccc_worked(cuEventDestroy(points->events[i]), "cuEventDestroy");
+        CUevent event = points->events[i];
+        if (!ccc_worked(cuStreamWaitEvent(stream, event, 0), "cuStreamWaitEvent", (uintptr_t)event))
+            ccc_worked(cuEventSynchronize(event), "cuEventSynchronize", (uintptr_t)event);
+        ccc_worked(cuEventDestroy(event), "cuEventDestroy", (uintptr_t)event);
     }
     free(points->events);
     *points = (ccc_points){NULL, 0};
@@ -137,40 +138,36 @@ static ccc_mapped *ccc_mapped_find(uint64_t value)
 }
 
 // With the lock held: destroy the pools that nothing uses any more.
-static CUresult ccc_mapped_sweep(void)
+static void ccc_mapped_sweep(void)
 {
-    CUresult result = CUDA_SUCCESS;
     for (ccc_mapped **link = &ccc_mapped_pools, *mapped; (mapped = *link);) {
         if (mapped->handle || ccc_points_pending(&mapped->frees)) {
             link = &mapped->next;
             continue;
         }
         *link = mapped->next;
-        CUresult destroyed = cuMemPoolDestroy((CUmemoryPool)(uintptr_t)mapped->value);
-        result = result ? result : destroyed;
+        ccc_worked(cuMemPoolDestroy((CUmemoryPool)(uintptr_t)mapped->value), "cuMemPoolDestroy", mapped->value);
         free(mapped->frees.events);
         free(mapped);
     }
-    return result;
 }
 
-static CUresult ccc_pool_unmap(const ccc_handle *handle)
+static void ccc_pool_unmap(const ccc_handle *handle)
 {
     pthread_mutex_lock(&ccc_ipc_lock);
     ccc_mapped *mapped = ccc_mapped_find(handle->value);
     if (mapped && mapped->handle == handle)  // another thread may have imported the pool again meanwhile
         mapped->handle = NULL;
-    CUresult result = ccc_mapped_sweep();
+    ccc_mapped_sweep();
     pthread_mutex_unlock(&ccc_ipc_lock);
-    return result;
 }
 
 static CUresult ccc_pool_destroy_any(ccc_handle *handle, const char **call)
 {
     if (!(handle->flags & CCC_IMPORTED))
         return ccc_pool_destroy(handle, call);
-    *call = "cuMemPoolDestroy";
-    return ccc_pool_unmap(handle);
+    ccc_pool_unmap(handle);
+    return CUDA_SUCCESS;
 }
 
 static int ccc_pool_needs_context(const ccc_handle *handle) { return handle->flags & CCC_IMPORTED; }
@@ -219,7 +216,7 @@ static ccc_handle *ccc_pool_import(int descriptor, int device)
     }
     CCC_RELAXED_MODE;
     pthread_mutex_lock(&ccc_ipc_lock);
-    ccc_worked(ccc_mapped_sweep(), "cuMemPoolDestroy");
+    ccc_mapped_sweep();
     CUresult result = cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)descriptor,
                                                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
     if (result == CUDA_SUCCESS)
@@ -314,7 +311,7 @@ static CUresult ccc_import_release(ccc_import *import, CUstream stream, const ch
             link = &(*link)->next;
         *link = import->next;
         free(import);
-        ccc_worked(ccc_mapped_sweep(), "cuMemPoolDestroy");
+        ccc_mapped_sweep();
     }
     pthread_mutex_unlock(&ccc_ipc_lock);
     return result;
@@ -350,9 +347,7 @@ static int ccc_enter_import(ccc_scope *scope, ccc_handle *stream, CUdevice devic
             return ccc_last_status();
         return ccc_enter(scope, device < 0 ? 0 : device);
     }
-    scope->context = ccc_stream_home(stream);
-    scope->pushed = scope->context ? ccc_push(scope->context) : 0;
-    return scope->context ? 0 : ccc_last_status();
+    return ccc_enter_home(scope, stream);
 }
 
 // Memory of another process, from its pool; it is freed in the order of the stream. NULL on failure.
@@ -372,7 +367,7 @@ static ccc_handle *ccc_buffer_import(ccc_handle *pool, ccc_handle *stream, const
         ccc_as_buffer(handle)->import = import;
     if (import && handle == NULL)
         ccc_import_release(import, CCC_STRM(stream), &call);
-    return handle;
+    return ccc_left_with(&scope, handle);
 }
 
 #endif

@@ -18,7 +18,7 @@ static int ccc_managed_advise(const ccc_handle *buffer, int advice, int location
         return 0;
     CCC_SCOPE(scope, ccc_enter_buffer(&scope, buffer));
     CUresult result = cuMemAdvise_v2(buffer->value, ccc_as_buffer(buffer)->size, (CUmem_advise)advice, place);
-    return result ? ccc_fail((int)result, "cuMemAdvise") : 0;
+    return ccc_left(&scope, result ? ccc_fail((int)result, "cuMemAdvise") : 0);
 }
 
 // Read an attribute that holds for a whole buffer; the values of an empty one stay as they are.
@@ -30,7 +30,7 @@ static int ccc_managed_attribute(const ccc_handle *buffer, int attribute, int *v
     CCC_SCOPE(scope, ccc_enter_buffer(&scope, buffer));
     CCC_TRY(cuMemRangeGetAttribute, values, count * sizeof *values, (CUmem_range_attribute)attribute, buffer->value,
             ccc_as_buffer(buffer)->size);
-    return 0;
+    return ccc_left(&scope, 0);
 }
 
 // Where a whole buffer should be or, with `last`, where it was told to go last: CU_MEM_LOCATION_TYPE_INVALID for

@@ -42,7 +42,7 @@ static void ccc_finish_work(const ccc_handle *stream)
 {
     CUresult result = stream ? cuStreamSynchronize(CCC_STRM(stream)) : CUDA_SUCCESS;
     if (result)
-        ccc_cleanup_failed((int)result, "cuStreamSynchronize");
+        ccc_cleanup_failed((int)result, "cuStreamSynchronize", stream->value);
 }
 
 static CUresult ccc_free_on_device(ccc_handle *buffer, const ccc_handle *stream, const char **call)
@@ -159,11 +159,18 @@ static ccc_handle *ccc_pool_allocate_in(ccc_handle *pool, ccc_handle *stream, si
     CCC_RELAXED_MODE;
     if (size > 0)  // the driver refuses 0; an empty buffer owns no memory
         result = cuMemAllocFromPoolAsync(&pointer, size, (CUmemoryPool)CCC_POINTER(pool), CCC_STRM(stream));
-    if (result)
+    if (result) {
         ccc_fail((int)result, "cuMemAllocFromPoolAsync");
-    else if ((handle = ccc_buffer_own(&ccc_pool_memory, pointer, size, 0, scope.context, pool, stream)) == NULL &&
-             size > 0)
-        cuMemFreeAsync(pointer, CCC_STRM(stream));
+        return NULL;
+    }
+    if (ccc_left(&scope, 0) == 0)  // before the buffer takes over the uses
+        handle = ccc_buffer_own(&ccc_pool_memory, pointer, size, 0, scope.context, pool, stream);
+    if (!CCC_LIKELY(handle != NULL) && size > 0) {
+        int pushed = ccc_push(scope.context);  // of which a default stream is
+        if ((result = cuMemFreeAsync(pointer, CCC_STRM(stream))))
+            ccc_cleanup_failed((int)result, "cuMemFreeAsync", pointer);
+        ccc_pop(pushed);
+    }
     return handle;
 }
 
@@ -205,7 +212,7 @@ static ccc_handle *ccc_device_allocate(int device, size_t size)
     ccc_handle *handle = ccc_buffer_new(NULL, 0, size, CCC_SYNCHRONOUS | CCC_WAITS, scope.context, NULL, NULL);
     if (size > 0)
         CCC_MAKE(handle, pointer, cuMemAlloc, &pointer, size);
-    return ccc_buffer_filled(handle, &ccc_device_memory);
+    return ccc_left_with(&scope, ccc_buffer_filled(handle, &ccc_device_memory));
 }
 
 // Allocate page-locked host memory that every context may use. A context must be current, as the driver asks.
@@ -258,7 +265,7 @@ static int ccc_pool_deallocate(const ccc_handle *pool, uint64_t pointer, ccc_han
     CCC_RELAXED_MODE;
     if (pointer)
         CCC_TRY(cuMemFreeAsync, pointer, CCC_STRM(stream));
-    return 0;
+    return ccc_left(&scope, 0);
 }
 
 // Free memory from cuMemAlloc, by address.
@@ -267,7 +274,7 @@ static int ccc_device_deallocate(int device, uint64_t pointer)
     CCC_SCOPE(scope, ccc_enter(&scope, device));
     if (pointer)
         CCC_TRY(cuMemFree, pointer);
-    return 0;
+    return ccc_left(&scope, 0);
 }
 
 // Free memory from cuMemHostAlloc, by address.

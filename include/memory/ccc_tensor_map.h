@@ -46,7 +46,7 @@ static int ccc_tensor_map_encode(int device, const ccc_tensor_map *d, uint64_t a
                 d->channels, d->pixels, d->steps, interleave, (CUtensorMapIm2ColWideMode)d->wide_mode, swizzle,
                 promotion, fill);
     memcpy(bytes, &map, sizeof map);
-    return 0;
+    return ccc_left(&scope, 0);
 }
 
 // Write a map that describes the same tensor as another one, at another address. Returns a status.
@@ -57,7 +57,7 @@ static int ccc_tensor_map_replace(int device, const char *from, uint64_t address
     memcpy(&map, from, sizeof map);
     CCC_TRY(cuTensorMapReplaceAddress, &map, (void *)(uintptr_t)address);
     memcpy(bytes, &map, sizeof map);
-    return 0;
+    return ccc_left(&scope, 0);
 }
 
 #endif

@@ -38,7 +38,7 @@ static int ccc_view_order(uint64_t consumer, uint64_t producer, int device)
     ccc_stream waiting = CCC_STREAM_OF(consumer, consumer <= 2 ? CCC_TOKEN : 0);
     ccc_stream awaited = CCC_STREAM_OF(producer, producer <= 2 ? CCC_TOKEN : 0);
     CCC_SCOPE(scope, ccc_enter(&scope, device));
-    return ccc_stream_wait_stream(&waiting.timeline.handle, &awaited.timeline.handle);
+    return ccc_left(&scope, ccc_stream_wait_stream(&waiting.timeline.handle, &awaited.timeline.handle));
 }
 
 // The same for a consumer's stream of ours, which another thread may close.
@@ -233,13 +233,14 @@ static int ccc_view_refer_until(uint64_t token, ccc_handle *buffer, const ccc_ha
         return 0;
     int status = ccc_fail((int)result, "cuLaunchHostFunc");
     if ((result = cuStreamSynchronize(CCC_STRM(stream))))  // the copy must not outlive its operands
-        ccc_cleanup_failed((int)result, "cuStreamSynchronize");
+        ccc_cleanup_failed((int)result, "cuStreamSynchronize", stream->value);
     ccc_release(tensor->buffer);
     return status;
 }
 
 // Make a planned copy in the order of a stream. With `token`, its objects are released when the copy is done, unless
-// this fails. With `wait` this returns when the copy is done, 0 or CCC_ATTEND, so that no signal handler runs between.
+// this fails with another status than CCC_UNRESTORED. With `wait` this returns when the copy is done, 0 or CCC_ATTEND,
+// so that no signal handler runs between.
 static int ccc_view_copy(const ccc_strided_copy *copy, ccc_handle *stream, uint64_t token, int wait)
 {
     CCC_USE(stream);
@@ -251,10 +252,17 @@ static int ccc_view_copy(const ccc_strided_copy *copy, ccc_handle *stream, uint6
     int status = box.rows == 1 && box.layers == 1
                      ? ccc_copy_plain(box.target.address, box.source.address, box.width, stream)
                      : ccc_region_submit(&box, stream);
-    if (status == 0 && token)
-        status = ccc_view_refer_until(token, copy->target.on_host ? copy->target.handle : copy->source.handle, stream);
-    if (status == 0 && wait)
-        status = ccc_stream_sync_in(stream);
+    const ccc_failure unrestored = ccc_last;
+    if (status && status != CCC_UNRESTORED)
+        return status;
+    int later = 0;  // of what the copy needs, also where a former context is not current again
+    if (token)
+        later = ccc_view_refer_until(token, copy->target.on_host ? copy->target.handle : copy->source.handle, stream);
+    if (later == 0 && wait)
+        later = ccc_stream_sync_in(stream);
+    if (status == 0 || (later && later != CCC_ATTEND))
+        return ccc_left(&scope, later);
+    ccc_last = unrestored;
     return status;
 }
 

@@ -84,9 +84,10 @@ static CUresult ccc_virtual_end(struct ccc_virtual *memory, const char **call)
 static CCC_COLD void ccc_virtual_undo(struct ccc_virtual *memory)
 {
     const char *call;
+    CUdeviceptr start = memory && memory->reservation_count ? memory->reservations[0].start : 0;
     CUresult result = ccc_virtual_end(memory, &call);
     if (result)
-        ccc_cleanup_failed((int)result, call);
+        ccc_cleanup_failed((int)result, call, start);
 }
 
 // Drivers unmap memory under work that still uses it, so that is waited for: in the buffer's stream, or else all work.
@@ -150,7 +151,7 @@ static int ccc_virtual_map(struct ccc_virtual *memory, CUdeviceptr start, size_t
         memory->mappings[memory->mapping_count++] = (ccc_range){start, size};
     CUresult released = cuMemRelease(value);
     if (released)
-        ccc_cleanup_failed((int)released, "cuMemRelease");
+        ccc_cleanup_failed((int)released, "cuMemRelease", value);
     return mapped ? ccc_fail((int)mapped, "cuMemMap") : 0;
 }
 
@@ -185,7 +186,7 @@ static int ccc_virtual_change(const struct ccc_virtual *memory, const ccc_virtua
         const char *call = ccc_last_call();
         while (i-- > 0)
             if (ccc_virtual_allow(memory->mappings[i].start, memory->mappings[i].size, before))
-                ccc_cleanup_failed(ccc_last_status(), ccc_last_call());
+                ccc_cleanup_failed(ccc_last_status(), ccc_last_call(), memory->mappings[i].start);
         return ccc_fail(status, call);
     }
     return 0;
@@ -241,7 +242,7 @@ static ccc_handle *ccc_virtual_new(ccc_handle *context, ccc_handle *stream, cons
 static ccc_handle *ccc_virtual_allocate(int device, const ccc_virtual_plan *plan, size_t size)
 {
     CCC_SCOPE_OR(NULL, scope, ccc_enter(&scope, device));  // the context whose work is waited for at the end
-    return ccc_virtual_new(scope.context, NULL, NULL, plan, size, size);
+    return ccc_left_with(&scope, ccc_virtual_new(scope.context, NULL, NULL, plan, size, size));
 }
 
 // Add `more` bytes right behind a buffer. Returns 0 with *extended unset where those addresses are not to be had.
@@ -355,7 +356,7 @@ static int ccc_virtual_deallocate(int device, uint64_t pointer, size_t size, con
     if (status)
         memory->mapping_count = memory->reservation_count = 0;  // nothing is given back
     CUresult result = ccc_virtual_end(memory, &call);
-    return result ? ccc_fail((int)result, call) : status;
+    return ccc_left(&scope, result ? ccc_fail((int)result, call) : status);
 }
 
 #endif

@@ -142,6 +142,8 @@ static int store_number(PyObject *value, char code, char *at)
     }
     if (code != 'f' && code != 'd')
         return store_integer(value, code, at);
+    if (!PyFloat_CheckExact(value) && PyLong_Check(value))  // Python looks whether a float holds it exactly
+        return -1;
     double number = PyFloat_AsDouble(value);
     if ((number == -1.0 && PyErr_Occurred()) || (code == 'f' && number != number))
         return -1;

@@ -123,9 +123,31 @@ typedef struct ccc_scope {
     int pushed;
 } ccc_scope;
 
+// Make the former context current again. Returns as ccc_restored does.
+static int ccc_left(ccc_scope *scope, int status)
+{
+    if (CCC_LIKELY(!scope->pushed))
+        return status;
+    scope->pushed = 0;
+    return ccc_restored(1, status);
+}
+
+// The same for an operation that has made a handle, or NULL. Returns the handle, or destroys it and returns NULL.
+static ccc_handle *ccc_left_with(ccc_scope *scope, ccc_handle *made)
+{
+    if (CCC_LIKELY(!scope->pushed))
+        return made;
+    int status = ccc_left(scope, made ? 0 : ccc_last_status());
+    if (made == NULL || status == 0)
+        return made;
+    ccc_release_object(made);
+    return NULL;
+}
+
+// The end of a scope, where the operation has failed, or ccc_left was called.
 static void ccc_leave(ccc_scope *scope)
 {
-    ccc_pop(scope->pushed);
+    ccc_left(scope, CUDA_ERROR_UNKNOWN);
     ccc_release(scope->context);
 }
 
@@ -181,7 +203,8 @@ static int ccc_enter_context(ccc_scope *scope, const ccc_handle *context)
 }
 
 // From here to the end of the scope what a call makes current stays so, unless that fails: then the function returns
-// `otherwise`, or the status.
+// `otherwise`, or the status. A function that succeeds returns through ccc_left or ccc_left_with, which fail if
+// the former context cannot be made current again.
 #define CCC_SCOPE_OR(otherwise, scope, enter) \
     __attribute__((cleanup(ccc_leave))) ccc_scope scope = {NULL, 0}; \
     if (enter) \
@@ -270,21 +293,21 @@ static int ccc_restore_current(uint64_t previous)
 static ccc_handle *ccc_device_context(int device)
 {
     CCC_SCOPE_OR(NULL, scope, ccc_enter(&scope, device));
-    return ccc_view(scope.context);
+    return ccc_left_with(&scope, ccc_view(scope.context));
 }
 
 static int ccc_device_priorities(int device, int *least, int *greatest)
 {
     CCC_SCOPE(scope, ccc_enter(&scope, device));
     CCC_TRY(cuCtxGetStreamPriorityRange, least, greatest);
-    return 0;
+    return ccc_left(&scope, 0);
 }
 
 static int ccc_device_sync(int device)
 {
     CCC_SCOPE(scope, ccc_enter(&scope, device));
     CCC_TRY(cuCtxSynchronize);
-    return 0;
+    return ccc_left(&scope, 0);
 }
 
 #endif

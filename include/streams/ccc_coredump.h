@@ -19,7 +19,7 @@ static int ccc_coredump_get(const ccc_handle *context, int setting, void *value,
     CCC_USE(context);
     CCC_SCOPE(scope, ccc_enter_context(&scope, context));
     CCC_TRY(cuCoredumpGetAttribute, (CUcoredumpSettings)setting, value, &size);
-    return 0;
+    return ccc_left(&scope, 0);
 }
 
 static int ccc_coredump_set(const ccc_handle *context, int setting, void *value, size_t size)
@@ -34,7 +34,7 @@ static int ccc_coredump_set(const ccc_handle *context, int setting, void *value,
     CCC_USE(context);
     CCC_SCOPE(scope, ccc_enter_context(&scope, context));
     CCC_TRY(cuCoredumpSetAttribute, (CUcoredumpSettings)setting, value, &size);
-    return 0;
+    return ccc_left(&scope, 0);
 }
 
 #endif

@@ -85,10 +85,11 @@ static int ccc_has_work(const ccc_handle *stream) { return cuStreamQuery(CCC_STR
 static void ccc_mark_end(ccc_handle *stream)
 {
     ccc_stream *own = ccc_as_stream(stream);
-    CUresult result = own->mark ? cuEventDestroy(own->mark) : CUDA_SUCCESS;
+    CUevent mark = own->mark;
+    CUresult result = mark ? cuEventDestroy(mark) : CUDA_SUCCESS;
     own->mark = NULL;
     if (result)
-        ccc_cleanup_failed((int)result, "cuEventDestroy");
+        ccc_cleanup_failed((int)result, "cuEventDestroy", (uintptr_t)mark);
 }
 
 // Take a stream that is about to be destroyed off the list. If it has work left, the mark stands for that work.

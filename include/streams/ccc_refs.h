@@ -183,7 +183,7 @@ static int ccc_refs_give(ccc_refs *refs, CUgraph graph, CUuserObject *object)
         return 0;
     CUresult released = cuUserObjectRelease(*object, 1);
     if (released)  // then it is the driver's for ever: leaking beats freeing what it may call
-        ccc_cleanup_failed((int)released, "cuUserObjectRelease");
+        ccc_cleanup_failed((int)released, "cuUserObjectRelease", (uintptr_t)*object);
     return ccc_fail((int)result, "cuGraphRetainUserObject");
 }
 
@@ -198,7 +198,7 @@ static void ccc_refs_detach(ccc_refs *refs, CUgraph graph)
 {
     CUresult result = refs ? cuGraphReleaseUserObject(graph, refs->object, 1) : CUDA_SUCCESS;
     if (result)
-        ccc_cleanup_failed((int)result, "cuGraphReleaseUserObject");
+        ccc_cleanup_failed((int)result, "cuGraphReleaseUserObject", (uintptr_t)refs->object);
 }
 
 // Whether ccc_flush_releases has something to do.

@@ -124,7 +124,7 @@ static int ccc_context_is_green(ccc_handle *context)
         return 0;  // a driver that has none
     CCC_SCOPE_OR(-1, scope, ccc_enter_context(&scope, context));
     CCC_TRY_OR(-1, cuStreamGetGreenCtx, CU_STREAM_LEGACY, &green);
-    return green != NULL;
+    return ccc_left(&scope, 0) ? -1 : green != NULL;
 }
 
 // Whether this thread has the context current.
@@ -139,7 +139,7 @@ static ccc_handle *ccc_green_stream(ccc_handle *context, int priority)
 {
     CCC_USE_OR(context, ccc_closed());
     CCC_SCOPE_OR(NULL, scope, ccc_enter_context(&scope, context));
-    return ccc_stream_create_in(context, CU_STREAM_NON_BLOCKING, priority);
+    return ccc_left_with(&scope, ccc_stream_create_in(context, CU_STREAM_NON_BLOCKING, priority));
 }
 
 #endif

@@ -15,7 +15,7 @@ static CUresult ccc_stream_destroy(ccc_handle *handle, const char **call)
     CUevent spare = atomic_exchange(&ccc_as_stream(handle)->spare, NULL);
     CUresult result = spare ? cuEventDestroy(spare) : CUDA_SUCCESS;
     if (result)
-        ccc_cleanup_failed((int)result, "cuEventDestroy");
+        ccc_cleanup_failed((int)result, "cuEventDestroy", (uintptr_t)spare);
     ccc_work_remove(handle);
     *call = "cuStreamDestroy";
     return cuStreamDestroy(CCC_STRM(handle));
@@ -122,7 +122,7 @@ static ccc_handle *ccc_stream_create_in(ccc_handle *context, unsigned int flags,
 static ccc_handle *ccc_stream_create(int device, unsigned int flags, int priority)
 {
     CCC_SCOPE_OR(NULL, scope, ccc_enter(&scope, device));
-    return ccc_stream_create_in(scope.context, flags, priority);
+    return ccc_left_with(&scope, ccc_stream_create_in(scope.context, flags, priority));
 }
 
 // A stream that somebody else owns. The context is found when it is asked for: the handle may be a default stream.
@@ -160,19 +160,26 @@ static ccc_handle *ccc_stream_home(ccc_handle *stream)
     // Before CUDA 13 only the current context can be asked for its device.
     CCC_TRY_OR(NULL, cuCtxPushCurrent, context);
     ccc_handle *handle = ccc_context_handle(context);
-    ccc_pop(1);
-    return handle;
+    if (ccc_restored(1, handle ? 0 : ccc_last_status()) == 0)
+        return handle;
+    ccc_release(handle);
+    return NULL;
 }
 
-// From here to the end of the scope the context that a stream works in is current, and used.
-#define CCC_HOME_OR(otherwise, home, stream) \
-    __attribute__((cleanup(ccc_release_scoped))) ccc_handle *home = ccc_stream_home(stream); \
-    if (home == NULL) \
-        return otherwise; \
-    CCC_PUSH(home)
+// Make the context that a stream works in current: a use of it is in scope->context. Returns a status.
+static int ccc_enter_home(ccc_scope *scope, ccc_handle *stream)
+{
+    ccc_handle *home = ccc_stream_home(stream);
+    *scope = (ccc_scope){NULL, 0};
+    if (home == NULL)
+        return ccc_last_status();
+    int status = ccc_enter_context(scope, home);
+    scope->context = home;
+    return status;
+}
 
-// Make the context that a stream works in current if none is. Returns 1 if it did, which ccc_pop takes back; 0 if it
-// need not; -1 on failure. A default stream is one of the current context's: where there is none, calls say so.
+// Make the context that a stream works in current if none is. Returns 1 if it did, which ccc_restored takes back; 0 if
+// it need not; -1 on failure. A default stream is one of the current context's: where there is none, calls say so.
 static int ccc_stream_push(ccc_handle *stream)
 {
     CUcontext current = NULL;
@@ -256,9 +263,13 @@ static int ccc_stream_wait_event(const ccc_handle *stream, const ccc_handle *eve
 // A new event in the context that a stream works in.
 static int ccc_stream_event(ccc_handle *stream, CUevent *event)
 {
-    CCC_HOME_OR(ccc_last_status(), home, stream);
+    CCC_SCOPE(scope, ccc_enter_home(&scope, stream));
     CCC_TRY(cuEventCreate, event, CU_EVENT_DISABLE_TIMING);
-    return 0;
+    int status = ccc_left(&scope, 0);
+    CUresult result = status ? cuEventDestroy(*event) : CUDA_SUCCESS;
+    if (result)
+        ccc_cleanup_failed((int)result, "cuEventDestroy", (uintptr_t)*event);
+    return status;
 }
 
 static int ccc_wait_through(const ccc_handle *stream, const ccc_handle *other, CUevent event)
@@ -283,7 +294,7 @@ static int ccc_stream_wait_stream_in(const ccc_handle *stream, ccc_handle *other
         if (!keeps || !atomic_compare_exchange_strong(&ccc_as_stream(other)->spare, &none, event)) {
             CUresult result = cuEventDestroy(event);  // the driver keeps it until the wait is over
             if (result)
-                ccc_cleanup_failed((int)result, "cuEventDestroy");
+                ccc_cleanup_failed((int)result, "cuEventDestroy", (uintptr_t)event);
         }
     }
     if (keeps)
@@ -317,7 +328,7 @@ static ccc_handle *ccc_event_create_in(ccc_handle *context, unsigned int flags)
 static ccc_handle *ccc_event_create(int device, unsigned int flags)
 {
     CCC_SCOPE_OR(NULL, scope, ccc_enter(&scope, device));
-    return ccc_event_create_in(scope.context, flags);
+    return ccc_left_with(&scope, ccc_event_create_in(scope.context, flags));
 }
 
 // The same as below for a caller who has a use of both.
@@ -339,13 +350,13 @@ static int ccc_event_record(ccc_handle *event, const ccc_handle *stream)
 // The same as below for a caller who has a use of the stream.
 static ccc_handle *ccc_stream_record_in(ccc_handle *stream, unsigned int flags)
 {
-    CCC_HOME_OR(NULL, context, stream);
-    ccc_handle *event = ccc_event_create_in(context, flags);
+    CCC_SCOPE_OR(NULL, scope, ccc_enter_home(&scope, stream));
+    ccc_handle *event = ccc_event_create_in(scope.context, flags);
     if (event && ccc_event_record_in(event, stream)) {
         ccc_release_object(event);
         event = NULL;
     }
-    return event;
+    return ccc_left_with(&scope, event);
 }
 
 // A new event, already recorded in the stream.

@@ -13,8 +13,8 @@ static int ccc_array_copy(const ccc_region_copy *copy, ccc_handle *stream)
     CCC_USE_MAYBE(copy->target.handle);
     CCC_USE_MAYBE(copy->source.handle);
     CCC_USE(stream);
-    CCC_PUSH(ccc_context_of(ccc_region_array(copy)));
-    return ccc_region_submit(copy, stream);
+    CCC_SCOPE(scope, ccc_enter_context(&scope, ccc_context_of(ccc_region_array(copy))));
+    return ccc_left(&scope, ccc_region_submit(copy, stream));
 }
 
 // The same with host memory that the caller keeps, and an event: see ccc_copy_with_event.
@@ -23,9 +23,9 @@ static ccc_handle *ccc_array_copy_host(const ccc_region_copy *copy, ccc_handle *
     CCC_USE_MAYBE_OR(copy->target.handle, ccc_closed());
     CCC_USE_MAYBE_OR(copy->source.handle, ccc_closed());
     CCC_USE_OR(stream, ccc_closed());
-    CCC_PUSH(ccc_context_of(ccc_region_array(copy)));
+    CCC_SCOPE_OR(NULL, scope, ccc_enter_context(&scope, ccc_context_of(ccc_region_array(copy))));
     int status = ccc_check_capture(stream);
-    return status ? ccc_not_copied(status) : ccc_copy_with_event(ccc_region_submit, copy, stream);
+    return status ? ccc_not_copied(status) : ccc_copy_with_event(ccc_region_submit, copy, stream, &scope);
 }
 
 #define CCC_TO_ARRAY 1

@@ -70,7 +70,7 @@ static ccc_handle *ccc_array_create(int device, const CUDA_ARRAY3D_DESCRIPTOR *s
     CCC_SCOPE_OR(NULL, scope, ccc_enter(&scope, device));
     ccc_handle *handle = ccc_new(CCC_ARRAY, 0, CCC_WAITS, scope.context);
     CCC_MAKE(handle, (uintptr_t)array, cuArray3DCreate, &array, shape);
-    return handle;
+    return ccc_left_with(&scope, handle);
 }
 
 // The same with several levels.
@@ -80,7 +80,7 @@ static ccc_handle *ccc_mipmap_create(int device, const CUDA_ARRAY3D_DESCRIPTOR *
     CCC_SCOPE_OR(NULL, scope, ccc_enter(&scope, device));
     ccc_handle *handle = ccc_new(CCC_MIPMAP, 0, CCC_WAITS, scope.context);
     CCC_MAKE(handle, (uintptr_t)mipmap, cuMipmappedArrayCreate, &mipmap, shape, levels);
-    return handle;
+    return ccc_left_with(&scope, handle);
 }
 
 // A level, which keeps the mipmapped array. NULL on failure.
@@ -88,9 +88,9 @@ static ccc_handle *ccc_mipmap_level(ccc_handle *mipmap, unsigned int level)
 {
     CUarray array = NULL;
     CCC_USE_OR(mipmap, ccc_closed());
-    CCC_PUSH(ccc_context_of(mipmap));
+    CCC_SCOPE_OR(NULL, scope, ccc_enter_context(&scope, ccc_context_of(mipmap)));
     CCC_TRY_OR(NULL, cuMipmappedArrayGetLevel, &array, (CUmipmappedArray)CCC_POINTER(mipmap), level);
-    return ccc_new(CCC_ARRAY, (uintptr_t)array, CCC_BORROWED, mipmap);
+    return ccc_left_with(&scope, ccc_new(CCC_ARRAY, (uintptr_t)array, CCC_BORROWED, mipmap));
 }
 
 // Name the resource, of which the caller has a use, in its description.
@@ -134,14 +134,15 @@ static ccc_handle *ccc_texture_create(int device, ccc_handle *resource, int refe
     ccc_describe_resource(what, resource);
     if (resource->kind == CCC_BUFFER) {
         CCC_SCOPE_OR(NULL, scope, ccc_enter(&scope, device));
-        return ccc_texture_create_in(scope.context, resource, refer, what, how);
+        return ccc_left_with(&scope, ccc_texture_create_in(scope.context, resource, refer, what, how));
     }
     if (resource->device != device) {
         ccc_fail(CCC_ELSEWHERE, "");
         return NULL;
     }
-    CCC_PUSH(ccc_context_of(resource));
-    return ccc_texture_create_in(ccc_context_of(resource), resource, refer, what, how);
+    ccc_handle *context = ccc_context_of(resource);
+    CCC_SCOPE_OR(NULL, scope, ccc_enter_context(&scope, context));
+    return ccc_left_with(&scope, ccc_texture_create_in(context, resource, refer, what, how));
 }
 
 #endif

@@ -14,7 +14,7 @@ import weakref
 
 import pytest
 
-from cuda_core_cffi import CUDAError, Device, Kernel, LaunchConfig, Program, UnavailableError, ffi
+from cuda_core_cffi import CUDAError, Device, Kernel, LaunchConfig, Program, UnavailableError, ffi, simulator
 from cuda_core_cffi._code.kernel import KernelAttributes
 from cuda_core_cffi._code.occupancy import KernelOccupancy
 from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
@@ -79,8 +79,32 @@ def test_a_kernel_has_a_handle(kernel):
     assert ffi.typeof(kernel.cdata) is ffi.typeof("CUkernel")
 
 
-def test_the_repr_has_the_handle(kernel):
-    assert repr(kernel) == f"<Kernel handle={kernel.handle:#x}>"
+def test_the_repr_has_the_handle_and_the_name(kernel):
+    assert repr(kernel) == f"<Kernel handle={kernel.handle:#x} name='plain'>"
+
+
+def test_a_kernel_has_its_name_and_its_symbol(code, kernel):
+    shown = Kernel.from_handle(kernel.handle)
+    for known in (kernel, shown):
+        assert (known.name, known.mangled_name) == ("plain", "plain")
+    kernel.close()
+    assert (kernel.name, repr(kernel)) == ("plain", "<Kernel handle=0x0 name='plain'>")
+
+
+def test_a_kernel_whose_name_was_not_asked_for_shows_without_it_when_closed(kernel):
+    shown = Kernel.from_handle(kernel.handle)
+    shown.close()
+    assert repr(shown) == "<Kernel handle=0x0>"
+    with pytest.raises(RuntimeError, match="this Kernel is closed"):
+        shown.name  # noqa: B018
+
+
+@pytest.mark.simulator_only("fails a driver call")
+def test_without_its_name_a_kernel_shows_its_handle(kernel):
+    shown = Kernel.from_handle(kernel.handle)
+    with simulator.fail("cuKernelGetName", "CUDA_ERROR_NOT_SUPPORTED"):
+        assert repr(shown) == f"<Kernel handle={kernel.handle:#x}>"
+    assert shown.name == "plain"
 
 
 def test_two_objects_of_one_kernel_are_equal(code):
@@ -253,7 +277,10 @@ def test_an_attribute_is_read(kernel, name, kind):
     assert type(getattr(kernel.attributes, name)) is kind
 
 
-@pytest.mark.parametrize("name", ATTRIBUTES)
+SETTINGS = {"max_dynamic_shared_size_bytes", "preferred_shared_memory_carveout"}  # test_shared_memory.py
+
+
+@pytest.mark.parametrize("name", sorted(ATTRIBUTES.keys() - SETTINGS))
 def test_an_attribute_is_read_only(kernel, name):
     with pytest.raises(AttributeError):
         setattr(kernel.attributes, name, 1)

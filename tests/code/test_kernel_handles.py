@@ -178,7 +178,7 @@ def test_threads_find_kernels_while_others_close_them(device: Device, loaded: in
             with ObjectCode.from_ptx(PTX) as own, own.get_kernel(NAME) as kernel:
                 other = Kernel.from_handle(kernel.handle)
             shared = Kernel.from_handle(code.get_kernel(f"store{(number * 50 + turn) % MANY}").handle)
-            assert re.fullmatch(r"<Kernel handle=0x[0-9a-f]+>", repr(shared))
+            assert re.fullmatch(r"<Kernel handle=0x[0-9a-f]+ name='store\d+'>", repr(shared))
             assert other.num_arguments == shared.num_arguments == 2
             other.close()
             shared.close()

@@ -13,7 +13,16 @@ import pytest
 from helpers import alive, in_thread, output_of
 from mutations import fatbin_part, make_fatbin
 
-from cuda_core_cffi import CUDAError, Kernel, ObjectCode, Program, ProgramOptions, UnavailableError
+from cuda_core_cffi import (
+    CUDAError,
+    Kernel,
+    LaunchConfig,
+    ObjectCode,
+    Program,
+    ProgramOptions,
+    UnavailableError,
+    launch,
+)
 from cuda_core_cffi._compile.nvrtc import supported_archs
 from cuda_core_cffi._core.ffi import ffi
 from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
@@ -547,3 +556,77 @@ def test_a_kernel_name_of_another_type_is_refused(name):
 def test_a_kernel_name_that_is_empty_or_has_nul_is_refused(name):
     with pytest.raises(ValueError, match="name of a kernel"):
         ObjectCode.from_ptx(PTX).get_kernel(name)
+
+
+# The kernels and the variables in it
+
+DECLARATIONS = """
+namespace tables { __device__ int weights[4]; }
+__constant__ float factor;
+namespace ns { __global__ void first(int *x) { *x = tables::weights[0]; } }
+template <class T> __global__ void scale(T *x) { *x *= factor; }
+extern "C" __global__ void plain() {}
+"""
+EXPRESSIONS = ["scale<float>", "&tables::weights"]
+
+
+@pytest.fixture
+def declared(nvrtc, device, compile_target):
+    """Return code that has kernels and variables, of which some are known by name expressions."""
+    with Program(DECLARATIONS, "c++").compile(compile_target, EXPRESSIONS) as code:
+        yield code
+
+
+def test_code_lists_its_kernels_and_its_variables(declared):
+    assert sorted(declared.kernels) == ["_ZN2ns5firstEPi", "plain", "scale<float>"]
+    assert sorted(declared.globals) == ["&tables::weights", "factor"]
+    assert len(declared.kernels) == 3
+    assert "plain" in declared.kernels
+    assert "factor" not in declared.kernels
+    assert repr(declared.globals) == f"<globals {list(declared.globals)}>"
+
+
+def test_the_items_are_kernels_and_memory(declared):
+    names = {kernel.name: kernel.mangled_name for kernel in declared.kernels.values()}
+    assert names == {"ns::first": "_ZN2ns5firstEPi", "plain": "plain", "scale<float>": "_Z5scaleIfEvPT_"}
+    with declared.kernels["plain"] as kernel:
+        assert kernel == declared.get_kernel("plain")
+    assert {name: buffer.size for name, buffer in declared.globals.items()} == {"&tables::weights": 16, "factor": 4}
+
+
+def test_an_unknown_name_is_a_key_error_with_those_that_are_known(declared):
+    with pytest.raises(KeyError, match="the code has no kernel 'plane'; did you mean 'plain'"):
+        declared.kernels["plane"]
+    with pytest.raises(KeyError, match="the code has no variable 'xyz'; it has "):
+        declared.globals["xyz"]
+    assert declared.kernels.get(7) is None
+
+
+def test_names_are_read_without_loading(cubin):
+    code = ObjectCode.from_cubin(cubin)
+    assert sorted(code.kernels) == ["_Z7mangledPi", "halve", "twice"]
+    assert list(code.globals) == []
+    with pytest.raises(KeyError, match="the code has no variable 'x'; it has none"):
+        code.globals["x"]
+    assert repr(code) == "<ObjectCode handle=0x0 code_type='cubin'>"
+
+
+def test_code_that_must_be_linked_has_no_kernels_yet():
+    code = ObjectCode.from_ltoir(b"LTO IR")
+    for name in ("kernels", "globals"):
+        with pytest.raises(RuntimeError, match="link it first"):
+            getattr(code, name)
+
+
+@pytest.mark.simulator_only("loads a fatbin of PTX that this test makes")
+def test_the_driver_lists_the_kernels_of_a_fatbin(device):
+    with ObjectCode.from_fatbin(make_fatbin(fatbin_part(1, 90, PTX))) as code:
+        assert list(code.kernels) == ["k"]
+
+
+def test_an_error_about_an_argument_names_the_kernel(declared, device, stream):
+    kernel = declared.kernels["scale<float>"]
+    with pytest.raises(TypeError) as caught:
+        launch(stream, LaunchConfig(grid=1, block=1), kernel, object())
+    assert caught.value.__notes__ == [f"launch of {kernel!r}"]
+    assert "name='scale<float>'" in repr(kernel)

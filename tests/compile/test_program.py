@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 import os
+import pathlib
 import threading
 import weakref
 
@@ -505,3 +506,29 @@ def test_importing_neither_loads_nvrtc_nor_looks_for_it():
     result = run_python(code)
     assert result.stdout.startswith("False")
     assert "libnvrtc" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("code", "code_type"),
+    [
+        ("kernel.cu", "c++"), ("/home/user/my kernels/kernel.cuh", "c++"), (b"kernel.cpp", "c++"), ("k.ptx", "ptx"),
+        (bytearray(b"module.ll"), "nvvm"), ("module.bc", "nvvm"), ("C:\\kernels\\kernel.cu\n", "c++"),
+    ],
+)  # fmt: skip
+def test_the_name_of_a_file_is_no_source(code, code_type):
+    with pytest.raises(
+        ValueError, match=r"looks like the name of a file: read it, with pathlib\.Path\(name\)\.read_text"
+    ):
+        Program(code, code_type)
+
+
+def test_a_path_is_no_source():
+    with pytest.raises(TypeError, match=r"not PosixPath; read the file: path\.read_text\(\)"):
+        Program(pathlib.Path("kernel.cu"), "c++")
+
+
+@pytest.mark.parametrize(
+    "code", ["// see kernel.cu", "#define NAME kernel.h", "/* kernel.cu */ int i;", "int x;\nint y.c"]
+)
+def test_source_that_ends_with_the_name_of_a_file_is_source(nvrtc, code):
+    Program(code, "c++").close()

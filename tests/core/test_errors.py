@@ -266,7 +266,9 @@ def test_a_failure_of_cleanup_is_a_warning_that_names_the_call(device: Device, m
         kept.clear()
         gc.collect()
     assert [item.category for item in caught] == [CUDAWarning]
-    assert str(caught[0].message).startswith(f"in cleanup: {call} failed: CUDA_ERROR_ILLEGAL_STATE (401)")
+    assert str(caught[0].message).startswith(
+        f"in cleanup of {handle:#x}: {call} failed: CUDA_ERROR_ILLEGAL_STATE (401)"
+    )
     destroy = {
         "cuStreamDestroy": lambda: lib.cuStreamDestroy(ffi.cast("CUstream", handle)),
         "cuEventDestroy": lambda: lib.cuEventDestroy(ffi.cast("CUevent", handle)),
@@ -290,8 +292,23 @@ def test_failures_of_cleanup_are_told_in_their_order(device: Device) -> None:
         waiting = lib.ccc_close(event._c_handle)
         assert waiting == 2
         check_cleanup(waiting)
-    assert [str(item.message).split()[2] for item in caught] == ["cuStreamDestroy", "cuEventDestroy"]
+    assert [str(item.message).split()[4] for item in caught] == ["cuStreamDestroy", "cuEventDestroy"]
     assert lib.cuStreamDestroy(handles[0]) == lib.cuEventDestroy(handles[1]) == 0
+
+
+@pytest.mark.simulator_only("injects faults")
+def test_each_failure_of_cleanup_is_shown_although_python_shows_a_text_once(device: Device) -> None:
+    from cuda_core_cffi import simulator
+
+    handles = []
+    with simulator.fail("cuEventDestroy", 1, count=3), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for event in [device.create_event() for _ in range(3)]:
+            handles.append(event.cdata)
+            event.close()
+    addresses = [f"{int(ffi.cast('uintptr_t', handle)):#x}:" for handle in handles]
+    assert [str(item.message).split()[3] for item in caught] == addresses
+    assert [lib.cuEventDestroy(handle) for handle in handles] == [0, 0, 0]
 
 
 @pytest.mark.simulator_only("injects a fault")

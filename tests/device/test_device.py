@@ -263,18 +263,19 @@ def test_set_current_refuses_a_closed_context(device: Device) -> None:
 
 
 @pytest.mark.simulator_only(THREE_DEVICES)
-def test_set_current_refuses_the_context_of_another_device() -> None:
+def test_set_current_takes_the_context_of_another_device() -> None:
     text = output_of(
         """
         from cuda_core_cffi import Device
-        try:
-            Device(0).set_current(Device(1).context)
-        except ValueError as error:
-            print(error)
+        first, second = Device(0), Device(1)
+        first.set_current()
+        before = first.set_current(second.context)
+        print(before == first.context, Device().device_id, second.context == Device().context)
+        print(second.set_current(before) == second.context, Device().device_id)
         """,
         CUDA_SIM_DEVICES="3",
     )
-    assert text == "the context belongs to device 1, not to device 0"
+    assert text.splitlines() == ["True 1 True", "True 0"]
 
 
 @pytest.mark.simulator_only(THREE_DEVICES)
@@ -448,3 +449,18 @@ def test_the_default_stream_is_a_constant(device: Device) -> None:
     from cuda_core_cffi import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM
 
     assert device.default_stream in (LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM)
+
+
+def test_without_a_driver_there_is_one_exception() -> None:
+    text = output_of(
+        """
+        from cuda_core_cffi import CUDAError, Device
+        for arguments in ((), (0,), (None,)):
+            try:
+                Device(*arguments)
+            except CUDAError as error:
+                print(type(error).__name__, error.__context__, error.__cause__)
+        """,
+        CUDA_CORE_CFFI_DRIVER="/nowhere/libcuda.so.1",
+    )
+    assert text.splitlines() == ["UnavailableError None None"] * 3

@@ -246,7 +246,8 @@ def test_captured_events_say_nothing_of_work(builder, device):
     event = builder.stream.record(options=EventOptions())
     with pytest.raises(CUDAError, match="recorded in a capture"):
         event.is_done  # noqa: B018
-    builder.close()
+    with pytest.raises(CUDAError, match="INVALIDATED"):
+        builder.close()
 
 
 # Callbacks
@@ -447,7 +448,7 @@ def test_it_tells_whether_it_is_building(device):
     assert (builder.is_building, builder.is_closed, repr(builder)) == (False, True, "<GraphBuilder closed>")
 
 
-@pytest.mark.parametrize("mode", ["global", "thread_local", "relaxed", None])
+@pytest.mark.parametrize("mode", ["global", "thread_local", "relaxed"])
 def test_every_mode_captures(device, memory, stream, mode):
     with device.create_graph_builder() as builder:
         builder.begin_building(mode)

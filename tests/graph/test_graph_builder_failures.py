@@ -9,7 +9,7 @@ import threading
 
 import pytest
 from graphs import ONE, SIZE, content, eventually, finish
-from helpers import alive, soon
+from helpers import alive, collect, soon
 from scenarios import PTX
 
 from cuda_core_cffi import (
@@ -59,6 +59,54 @@ def test_the_driver_gives_a_capture_up_and_the_stream_is_there(builder, memory, 
             later()
 
 
+@pytest.mark.parametrize("how", ["close", "end of a block"])
+def test_closing_a_builder_whose_capture_was_given_up_raises(device, memory, how):
+    stream = device.create_stream()
+    before = live_objects()
+    builder = stream.create_graph_builder().begin_building()
+    memory[0].fill(1, stream=builder)
+    with pytest.raises(CUDAError):
+        stream.sync()
+    with pytest.raises(CUDAError, match="INVALIDATED") as caught:
+        builder.close() if how == "close" else builder.__exit__(None, None, None)
+    assert (caught.value.call, builder.is_closed) == ("cuStreamEndCapture", True)
+    builder.close()
+    use(stream, memory[0])  # which is captured no longer
+    assert alive_now(before)
+    stream.close()
+
+
+def alive_now(before):
+    """Return whether as many driver objects are alive as before."""
+    collect()
+    return live_objects() == before
+
+
+def test_a_failed_block_keeps_its_exception_and_notes_the_capture(device, memory):
+    builder = device.create_graph_builder().begin_building()
+    with pytest.raises(CUDAError) as caught, builder:
+        builder.stream.sync()
+    assert caught.value.call == "cuStreamSynchronize"
+    assert "cuStreamEndCapture failed: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED" in caught.value.__notes__[-1]
+    assert builder.is_closed
+
+
+def test_closing_a_builder_that_is_not_complete_is_no_failure(builder, memory):
+    first, second = builder.split(2)
+    memory[0].fill(1, stream=second)
+    builder.close()
+    second.close()
+    assert first.is_closed
+
+
+@pytest.mark.parametrize("mode", [None, "x", ""])
+def test_begin_building_refuses_what_is_no_mode(device, mode):
+    with device.create_graph_builder() as builder:
+        with pytest.raises(ValueError, match=f"mode must be one of 'global', .*, not {mode!r}"):
+            builder.begin_building(mode=mode)
+        assert not builder.is_building
+
+
 def test_work_after_the_failure_says_the_same(builder, memory, store):
     with pytest.raises(CUDAError):
         builder.stream.sync()
@@ -73,7 +121,8 @@ def test_work_after_the_failure_says_the_same(builder, memory, store):
         with pytest.raises(CUDAError, match="end the capture, and begin another") as caught:
             late()
         assert caught.value.name == "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"
-    builder.close()
+    with pytest.raises(CUDAError, match="INVALIDATED"):
+        builder.close()
 
 
 def test_what_this_package_refuses_does_no_harm(builder, memory, stream):

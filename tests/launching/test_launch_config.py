@@ -501,3 +501,12 @@ def test_a_preferred_cluster_is_a_multiple_of_the_cluster_that_divides_the_grid(
 
 def test_a_preferred_cluster_without_a_cluster_is_left_to_the_kernel():
     assert set(attributes(LaunchConfig(grid=1, block=1, preferred_cluster=2))) == {11}
+
+
+def test_a_block_in_the_place_of_the_cluster_is_recognised():
+    with pytest.raises(
+        ValueError, match=r"block is required: the second positional .* cluster; did you mean block=256"
+    ):
+        LaunchConfig(1, 256)
+    with pytest.raises(ValueError, match=r"block is required$"):
+        LaunchConfig(1)

@@ -301,11 +301,30 @@ def test_a_truth_value_is_neither_more_nor_less(stream, kernels, out, given, val
 
 def test_a_huge_int_is_too_large_for_a_float(stream, kernels, out):
     prepared = PreparedLaunch(ONE, kernels("f64"), Buffer, float)
-    with pytest.raises(OverflowError, match=r"kernel argument 1 \(int\): is too large for a float"):
+    with pytest.raises(
+        OverflowError, match=r"kernel argument 1 \(int\): a number of 1329 bits is not exact as a float"
+    ):
         prepared.launch(stream, out, 10**400)
     prepared = PreparedLaunch(ONE, kernels("c128"), Buffer, complex)
     with pytest.raises(OverflowError, match=r"kernel argument 1 \(int\)"):
         prepared.launch(stream, out, 10**400)
+
+
+@pytest.mark.parametrize("how", ["launch", "prepared launch", "in Python"])
+def test_an_int_for_a_float_is_taken_if_it_is_exact(stream, kernels, out, how):
+    kernel = kernels("f32")
+    prepared = PreparedLaunch(ONE, kernel, Buffer, float)
+    start = {
+        "launch": lambda value: launch(stream, ONE, kernel, out, value),
+        "prepared launch": lambda value: prepared.launch(stream, out, value),
+        "in Python": lambda value: in_python(prepared)[0](stream, out, value),
+    }[how]
+    for value in (2**24, True, 5, 2**24 + 2):
+        start(value)
+        stream.sync()
+        assert content(out, "f") == (value,)
+    with pytest.raises(OverflowError, match=r"kernel argument 1 \(int\): 16777217 is not exact as a float of 4 bytes"):
+        start(2**24 + 1)
 
 
 @pytest.mark.parametrize("number", [0, 1, 3])
@@ -336,7 +355,7 @@ def test_a_stream_of_another_type_is_a_type_error(kernels, out):
 def test_a_launch_that_the_driver_refuses_says_what_was_launched(stream, kernels, config):
     kernel = kernels("nothing")
     prepared = PreparedLaunch(config, kernel)
-    with pytest.raises(CUDAError, match="cuLaunchKernelEx failed: CUDA_ERROR_INVALID_VALUE") as caught:
+    with pytest.raises(CUDAError, match="failed: CUDA_ERROR_INVALID_VALUE") as caught:
         prepared.launch(stream)
     assert caught.value.__notes__ == [f"launch of {kernel!r} with {config!r}"]
 

@@ -607,3 +607,19 @@ def test_an_interrupted_release_loses_no_event(device, stream, monkeypatch):
         release_finished()
         assert not unfinished
         assert soon(lambda: live_objects()["event"] == before)
+
+
+@pytest.mark.parametrize("convert", [numpy.asarray, numpy.array, lambda buffer: numpy.zeros(SIZE, "u1") + buffer])
+def test_numpy_refuses_the_memory_of_a_device_and_names_the_copy(device, stream, convert):
+    with (
+        device.allocate(SIZE, stream) as buffer,
+        pytest.raises(TypeError, match=rf"copy the Buffer .* buffer\.copy_to\(numpy\.empty\({SIZE}, numpy\.uint8\)"),
+    ):
+        convert(buffer)
+
+
+def test_numpy_says_that_a_buffer_is_closed(device, stream):
+    buffer = device.allocate(SIZE, stream)
+    buffer.close()
+    with pytest.raises(RuntimeError, match="this Buffer is closed"):
+        numpy.asarray(buffer)

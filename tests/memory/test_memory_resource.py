@@ -261,12 +261,13 @@ def test_a_failing_deallocate_is_an_exception_from_close():
 
 def test_a_failing_deallocate_is_a_warning_from_a_finalizer():
     buffer = BrokenResource().allocate(SIZE)
+    address = buffer.handle
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         del buffer
         collect()
     assert [(w.category, str(w.message)) for w in caught] == [
-        (CUDAWarning, "in cleanup: BrokenResource.deallocate failed: no way back")
+        (CUDAWarning, f"in cleanup of {address:#x}: BrokenResource.deallocate failed: no way back")
     ]
 
 

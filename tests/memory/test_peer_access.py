@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from helpers import output_of, run_python
+from scenarios import PTX
 
 from cuda_core_cffi import Device, DeviceMemoryResource, DeviceMemoryResourceOptions
 
@@ -584,3 +585,31 @@ def test_a_device_reaches_its_own_memory(device: Device) -> None:
     assert device.can_access_peer(0) is True
     with pytest.raises(ValueError, match="not 999"):
         device.can_access_peer(999)
+
+
+@pytest.mark.simulator_only("a GPU does not tell which address it was")
+def test_a_kernel_without_access_to_a_pool_names_what_gives_it():
+    code = f"""
+from cuda_core_cffi import CUDAError, Device, DeviceMemoryResource, LaunchConfig, ObjectCode, launch
+first, second = Device(0), Device(1)
+second.set_current()
+with DeviceMemoryResource(1).allocate(64, second.default_stream) as buffer:
+    second.sync()
+    first.set_current()
+    stream = first.create_stream()
+    launch(stream, LaunchConfig(grid=1, block=1), ObjectCode.from_ptx({PTX!r}).get_kernel("store"), buffer, 1)
+    for wait in (stream.sync, first.sync):
+        try:
+            wait()
+        except CUDAError as error:
+            print(error)
+    address = f"{{buffer.handle:#x}}"
+print(address)
+import os
+os._exit(0)
+"""
+    *texts, address = run_python(code, CUDA_SIM_DEVICES="2").stdout.strip().splitlines()
+    assert len(texts) == 2
+    for text in texts:
+        assert f"kernel store used {address}, memory of device 1, to which device 0 has no access" in text
+        assert "peer_accessible_by" in text

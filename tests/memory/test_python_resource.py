@@ -366,6 +366,7 @@ def test_an_exception_from_deallocate_reaches_close():
 def test_where_nobody_can_catch_it_an_exception_from_deallocate_is_a_warning(last):
     mr = StubbornResource()
     buffer: Any = (TrackingMemoryResource(mr) if last == "tracked" else mr).allocate(SIZE)
+    address = buffer.handle
     if last == "tensor":
         tensor = buffer.__dlpack__()
         buffer.close()
@@ -380,7 +381,7 @@ def test_where_nobody_can_catch_it_an_exception_from_deallocate_is_a_warning(las
         del buffer
         collect_and_release()
     assert [(warning.category, str(warning.message)) for warning in caught] == [
-        (CUDAWarning, "in cleanup: StubbornResource.deallocate failed: not today")
+        (CUDAWarning, f"in cleanup of {address:#x}: StubbornResource.deallocate failed: not today")
     ]
     assert mr.live == {}
 

@@ -388,6 +388,7 @@ ROWS = [
     Row("simulator.Trace", lambda o: simulator.Trace()),
     # what shows a part of an owner
     Row("_code.kernel.KernelAttributes", lambda o: o.kernel.attributes),
+    Row("_code.symbols.Symbols", lambda o: o.code.kernels),
     Row("_code.occupancy.KernelOccupancy", lambda o: o.kernel.occupancy),
     Row("_memory.pool.MemPoolAttributes", lambda o: o.pool.attributes),
     Row("_memory.graph_memory.GraphMemoryResourceAttributes", lambda o: GraphMemoryResource(0).attributes),

@@ -352,6 +352,7 @@ SCENARIOS: dict[str, Callable[[World], Any]] = {
     "launch by handle": lambda w: launch(w.stream, ONE, Kernel.from_handle(w.kernel.handle, w.code), w.buffer, 1),
     "kernel attribute": lambda w: no_result(ObjectCode.from_ptx(PTX).get_kernel("store").attributes.num_regs),
     "launch": lambda w: launch(w.stream, ONE, w.kernel, w.buffer, 1),
+    "launch with much shared memory": lambda w: launch_with_much_shared_memory(w),
     "launch with attributes": lambda w: launch(
         w.stream,
         LaunchConfig(
@@ -449,6 +450,11 @@ def callback_while_capturing(w: World) -> None:
 
 
 @scenario
+def launch_with_much_shared_memory(w: World) -> None:
+    w.kernel.attributes.max_dynamic_shared_size_bytes = 0  # so that the launch raises it, each time
+    launch(w.stream, LaunchConfig(grid=1, block=1, shmem_size=60_000), w.kernel, w.buffer, 1)
+
+
 def missing_kernel(w: World) -> None:
     try:
         w.code.get_kernel("nothing")

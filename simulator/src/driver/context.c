@@ -9,6 +9,7 @@
 #include "streams/capture.h"
 #include "driver/device.h"
 #include "driver/green.h"
+#include "driver/logs.h"
 #include "driver/usage.h"
 #include "streams/event.h"
 #include "memory/memory.h"
@@ -146,6 +147,7 @@ SIM_EXPORT void cudaSimRecover(void)
 {
     for (int i = 0; i < sim_device_count(); i++)
         atomic_store(&sim_device_at(i)->fault, CUDA_SUCCESS);
+    sim_log_forget_faults();
 }
 
 CUresult sim_current_quiet(struct sim_context **context)

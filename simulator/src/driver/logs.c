@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "driver/context.h"
 #include "driver/sim.h"
 
 enum { LINES = 100, LINE = 256, CALLBACKS = 16 };
@@ -34,6 +35,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // guards what follows
 static struct line lines[LINES];
 static unsigned next;  // how many lines were logged
 static struct CUlogsCallbackEntry_st *callbacks[CALLBACKS];
+static char faults[SIM_MAX_DEVICES][LINE];  // why a kernel of each device failed; empty: that is not known
 
 static size_t begin_line(char *text)
 {
@@ -69,9 +71,42 @@ void sim_log(const char *format, ...)
         told[i].function(told[i].data, CU_LOG_LEVEL_ERROR, line.text + begin, line.length - begin);
 }
 
+void sim_log_keep_fault(int device, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    pthread_mutex_lock(&lock);
+    if (!faults[device][0])
+        vsnprintf(faults[device], LINE, format, arguments);
+    pthread_mutex_unlock(&lock);
+    va_end(arguments);
+}
+
+void sim_log_forget_faults(void)
+{
+    pthread_mutex_lock(&lock);
+    memset(faults, 0, sizeof faults);
+    pthread_mutex_unlock(&lock);
+}
+
+static void log_fault(void)
+{
+    struct sim_context *context;
+    char text[LINE];
+    if (sim_current_quiet(&context) != CUDA_SUCCESS)
+        return;
+    pthread_mutex_lock(&lock);
+    memcpy(text, faults[context->device], LINE);
+    pthread_mutex_unlock(&lock);
+    if (text[0])
+        sim_log("%s", text);
+}
+
 void sim_log_failure(const char *function, CUresult status)
 {
     const char *name;
+    if (status == CUDA_ERROR_ILLEGAL_ADDRESS)
+        log_fault();
     if (status == CUDA_ERROR_NOT_READY || status == CUDA_ERROR_NOT_INITIALIZED)
         return;
     if (cuGetErrorName(status, &name) != CUDA_SUCCESS)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "driver/device.h"
+#include "driver/logs.h"
 #include "driver/usage.h"
 #include "memory/pages.h"
 #include "memory/pool.h"
@@ -393,6 +394,7 @@ void sim_report_kernel_access(const struct sim_context *context, uintptr_t addre
     struct sim_allocation *allocation = at(address);
     bool known = allocation != NULL, stale = false;
     bool refused = known && sim_allocation_access(allocation, context) == CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    int owner = known ? allocation->device : context->device;
     if (known)
         history = allocation->history;
     else
@@ -406,6 +408,11 @@ void sim_report_kernel_access(const struct sim_context *context, uintptr_t addre
         }
     }
     pthread_rwlock_unlock(&lock);
+    if (refused && owner != context->device)
+        sim_log_keep_fault(context->device,
+                           "kernel %s used 0x%llx, memory of device %d, to which device %d has no access: let its pool "
+                           "give it, with peer_accessible_by (cuMemPoolSetAccess)",
+                           kernel, (unsigned long long)address, owner, context->device);
     sim_report(refused ? "no access"
                : stale ? "use after free"
                        : "illegal access",
