@@ -84,6 +84,10 @@ class Compiler(abc.ABC):
         """Return whether debuggers look for the source of a program that has no name in a file."""
         return False
 
+    def usual_target(self, options: ProgramOptions) -> ObjectCodeFormatType:
+        """Return what to make for a device to load it."""
+        return ObjectCodeFormatType.CUBIN
+
     @abc.abstractmethod
     def spell(self, resolved: ResolvedOptions, target: ObjectCodeFormatType) -> list[bytes]:
         """Return the options as the compiler knows them; raise :class:`ValueError` if they do not go together."""
