@@ -80,7 +80,7 @@ LIBRARY_NAME = "libcuda_core_cffi_simulator.so"
 LIBRARY_VARIABLE = "CUDA_SIM_LIBRARY"
 _MOST_ERRORS = 1000
 
-_TEXT_LENGTHS = {"kind": 32, "call": 64, "message": 512, "allocated_by": 64, "freed_by": 64}  # in a report
+_TEXT_LENGTHS = {"kind": 32, "call": 64, "message": 1536, "allocated_by": 64, "freed_by": 64}  # in a report
 
 
 class Call(NamedTuple):

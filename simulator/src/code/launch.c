@@ -64,7 +64,7 @@ void sim_kernel_run(struct sim_context *context, const struct sim_kernel_job *jo
     else
         sim_report(kind_of(error), job->entry->name, fault.address, 0, NULL, "%s", fault.message);
     sim_coredump_write(&context->coredump, fault.message);
-    sim_context_fail(context, (CUresult)error);
+    sim_context_fail(context, (CUresult)error, sim_last_report());
 }
 
 static void run_kernel(struct sim_stream *stream, void *payload)

@@ -5,6 +5,7 @@
 #define SIM_DEVICE_H
 
 #include "driver/config.h"
+#include "driver/report.h"
 #include "driver/sim.h"
 
 struct sim_pool;
@@ -16,6 +17,7 @@ struct sim_device {
     struct sim_usage *usage;
     struct sim_arena *arena;
     _Atomic int fault;  // of a kernel; from then on no context of the device works, and none can be made
+    char fault_report[SIM_REPORT_TEXT];  // of the first fault; context.c has the lock
 };
 
 CUresult sim_device_find(CUdevice ordinal, struct sim_device **device);

@@ -76,7 +76,7 @@ void sim_copy_run(struct sim_context *context, const struct sim_copy_job *job)
         return;
     if ((job->check_from && !still_there(context, job, &copy->from)) ||
         (job->check_to && !still_there(context, job, &copy->to)))
-        sim_context_fail(context, CUDA_ERROR_ILLEGAL_ADDRESS);
+        sim_context_fail(context, CUDA_ERROR_ILLEGAL_ADDRESS, sim_last_report());
     else {
         bool counts = copy->width * copy->height * copy->depth > SHORT_WORK;
         if (counts)
@@ -177,7 +177,7 @@ void sim_fill_run(struct sim_context *context, const struct sim_fill_job *job)
         return;
     struct sim_use use = {.device = context->device, .writes = true};
     if (job->check && !sim_still_there(fill->address, sim_fill_span(fill), use, job->function)) {
-        sim_context_fail(context, CUDA_ERROR_ILLEGAL_ADDRESS);
+        sim_context_fail(context, CUDA_ERROR_ILLEGAL_ADDRESS, sim_last_report());
         return;
     }
     bool counts = fill->width * fill->height * fill->element > SHORT_WORK;
