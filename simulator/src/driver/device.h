@@ -13,6 +13,7 @@ struct sim_usage;
 
 struct sim_device {
     int ordinal;
+    int gpu;  // its number on the machine, where CUDA_VISIBLE_DEVICES hides none
     size_t memory;
     struct sim_usage *usage;
     struct sim_arena *arena;
@@ -26,7 +27,7 @@ int sim_device_count(void);
 static inline bool sim_numa_node_exists(int node) { return node == 0; }  // the host has one
 enum { SIM_FIRST_BUS = 0x10, SIM_NAME_BYTES = 64 };  // the devices' PCI addresses are 0000:10:00.0 and so on
 void sim_device_name(char name[SIM_NAME_BYTES]);
-void sim_device_uuid(int ordinal, char bytes[16]);
+int sim_device_of_gpu(int gpu);  // -1 if it is hidden
 CUresult sim_devices_init(void);
 bool sim_device_charge(struct sim_device *device, size_t bytes);  // false when the memory does not suffice
 void sim_device_refund(struct sim_device *device, size_t bytes);

@@ -8,6 +8,7 @@
 
 #include "memory/allocation.h"
 #include "streams/capture.h"
+#include "driver/device.h"
 #include "driver/usage.h"
 
 // Work of up to this many bytes is done on the calling thread when the stream is idle: nobody can tell, and it costs
@@ -80,10 +81,10 @@ void sim_copy_run(struct sim_context *context, const struct sim_copy_job *job)
     else {
         bool counts = copy->width * copy->height * copy->depth > SHORT_WORK;
         if (counts)
-            sim_usage_begin(context->device);
+            sim_usage_begin(sim_device_at(context->device)->usage);
         move(copy);
         if (counts)
-            sim_usage_end(context->device);
+            sim_usage_end(sim_device_at(context->device)->usage);
     }
 }
 
@@ -182,11 +183,11 @@ void sim_fill_run(struct sim_context *context, const struct sim_fill_job *job)
     }
     bool counts = fill->width * fill->height * fill->element > SHORT_WORK;
     if (counts)
-        sim_usage_begin(context->device);
+        sim_usage_begin(sim_device_at(context->device)->usage);
     for (size_t y = 0; y < fill->height; y++)
         fill_row((char *)fill->address + y * fill->pitch, fill);
     if (counts)
-        sim_usage_end(context->device);
+        sim_usage_end(sim_device_at(context->device)->usage);
 }
 
 static void run_fill(struct sim_stream *stream, void *payload) { sim_fill_run(stream->context, payload); }
