@@ -14,6 +14,7 @@ from cuda_core_cffi._code.carried_ptx import carries_ptx, with_ptx
 from cuda_core_cffi._code.missing_symbols import near_matches
 from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, check_text
 from cuda_core_cffi._compile.compiler_options import NVRTC_TARGETS, nvrtc_options
+from cuda_core_cffi._compile.missing_headers import explain_missing_header
 from cuda_core_cffi._compile.program_options import DEFAULT_NAME, ProgramOptions
 from cuda_core_cffi._compile.resolved_options import ResolvedOptions
 from cuda_core_cffi._core.calls import Owner, close, make_in
@@ -147,6 +148,7 @@ def _run(c_handle: Any, job: Job) -> Any:
     job.write(log)
     if status:
         hint = _explain_unknown_names(log, job.source) if job.expressions else ""
+        hint += explain_missing_header(log, bool(options.use_bundled_headers))
         raise nvrtc_failure(status, "nvrtcCompileProgram", log, hint)
     return program
 

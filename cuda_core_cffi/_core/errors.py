@@ -26,7 +26,7 @@ HINTS = {
     "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": "the PTX was made by a compiler newer than the driver: compile to cubin, or "
     "update the driver",
     "CUDA_ERROR_ILLEGAL_ADDRESS": "a kernel touched memory outside its allocations; the context is unusable from now "
-    "on and the process must be restarted; compute-sanitizer finds the place",
+    "on: restart the process, under compute-sanitizer to find the place",
     "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES": "the block needs more registers or shared memory than there are: use fewer "
     "threads in a block, or less shared memory",
     "CUDA_ERROR_INVALID_CLUSTER_SIZE": "a cluster has 8 blocks at most, more only where the kernel's attribute "
@@ -51,6 +51,12 @@ HINTS = {
     "driver",
     "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE": "the forward-compatibility libcuda does not support this GPU: remove "
     "it from the library path",
+}
+
+# On the simulated driver, whose log has named the kernel and the place.
+SIMULATED_HINTS = {
+    "CUDA_ERROR_ILLEGAL_ADDRESS": "the context is unusable from now on: restart the process; simulator.reports() has "
+    "the parts of the report",
 }
 
 # Allocations in the wrong kind of stream, which no driver call was made for.
@@ -193,9 +199,16 @@ def describe(status: int, call: str, logged: str = "") -> str:
         text += f": {ffi.string(out[0]).decode()}"
     if logged:
         text += f"; the driver says: {logged}"
-    if name in HINTS:
-        text += f"; {HINTS[name]}"
+    if hint := hint_for(name):
+        text += f"; {hint}"
     return text
+
+
+def hint_for(name: str) -> str | None:
+    """Return what usually helps after a status, by its name, or None."""
+    if name in SIMULATED_HINTS and lib.ccc_driver_is_simulated():
+        return SIMULATED_HINTS[name]
+    return HINTS.get(name)
 
 
 def explain_missing(call: str) -> str | None:

@@ -11,11 +11,12 @@ The simulated machine is described by environment variables that are read once, 
 ``CUDA_SIM_DEVICES``
     Number of devices, default 1, at most 16.
 ``CUDA_SIM_MEMORY``
-    Bytes of memory of each device, with an optional suffix ``K``, ``M`` or ``G``; default ``1G``.
+    Bytes of memory of each device, from ``1M`` to ``1T``, with an optional suffix ``K``, ``M``, ``G`` or ``T``; default
+    ``1G``.
 ``CUDA_SIM_COMPUTE_CAPABILITY``
     Compute capability of the devices, default ``9.0``.
 ``CUDA_SIM_DRIVER_VERSION``
-    What ``cuDriverGetVersion`` reports, default ``13000``. Newer functions are not found.
+    What ``cuDriverGetVersion`` reports, default ``13000``; ``12080`` for CUDA 12.8. Newer functions are not found.
 ``CUDA_SIM_PEER_ACCESS``
     ``0`` for devices that cannot be given access to each other's memory; by default all can.
 ``CUDA_SIM_KERNEL_SECONDS``
@@ -37,6 +38,10 @@ The simulated machine is described by environment variables that are read once, 
     ``0``: kernels run without the vector instructions of the processor, with the same results.
 ``CUDA_SIM_REPORT``
     ``stderr`` prints every report when it is made, and at exit what was never freed or destroyed.
+
+Other names that begin with ``CUDA_SIM_``, and other values, are refused: ``cuInit`` returns
+``CUDA_ERROR_SYSTEM_NOT_READY``, and the exception names the variable, the value and what is allowed. A line on stderr
+says the same. ``CUDA_VISIBLE_DEVICES`` hides and orders devices as with any driver.
 """
 
 from __future__ import annotations
@@ -81,7 +86,7 @@ LIBRARY_NAME = "libcuda_core_cffi_simulator.so"
 LIBRARY_VARIABLE = "CUDA_SIM_LIBRARY"
 _MOST_ERRORS = 1000
 
-_TEXT_LENGTHS = {"kind": 32, "call": 64, "message": 512, "allocated_by": 64, "freed_by": 64}  # in a report
+_TEXT_LENGTHS = {"kind": 32, "call": 64, "message": 1536, "allocated_by": 64, "freed_by": 64}  # in a report
 
 
 class Call(NamedTuple):

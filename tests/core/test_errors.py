@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 import pytest
-from helpers import output_of
+from helpers import output_of, run_python
 
 from cuda_core_cffi import (
     CUDAError,
@@ -337,3 +337,11 @@ def test_a_storm_of_failures_is_told_as_far_as_it_is_kept(device: Device) -> Non
     assert 1 < len(caught) <= 100
     for handle in handles:
         assert lib.cuStreamDestroy(handle) == 0
+
+
+def test_an_environment_that_the_simulator_refuses_is_named_by_the_exception() -> None:
+    done = run_python(FIRST_USE, CUDA_CORE_CFFI_DRIVER="simulator", CUDA_SIM_MEMORY="lots")
+    kind, call, name, message = done.stdout.splitlines()
+    assert (kind, call, name) == ("CUDAError", "cuInit", "CUDA_ERROR_SYSTEM_NOT_READY")
+    assert "CUDA_SIM_MEMORY=lots is not valid: it must be a number of bytes from 1M to 1T" in message
+    assert done.stderr.startswith("cuda simulator: CUDA_SIM_MEMORY=lots")

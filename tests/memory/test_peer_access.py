@@ -610,5 +610,7 @@ os._exit(0)
     *texts, address = run_python(code, CUDA_SIM_DEVICES="2").stdout.strip().splitlines()
     assert len(texts) == 2
     for text in texts:
-        assert f"kernel store used {address}, memory of device 1, to which device 0 has no access" in text
+        assert "kernel store" in text
+        assert address in text
+        assert "device 0 has no access to memory of device 1" in text
         assert "peer_accessible_by" in text

@@ -165,7 +165,7 @@ def test_the_environment_sets_sensors() -> None:
         """
         print([(sim.sensors(i)["temperature"], sim.sensors(i)["power"], sim.sensors(i)["pstate"]) for i in range(2)])
         """,
-        CUDA_SIM_SENSORS="temperature=85,1:power=300000,nothing=1,pstate",
+        CUDA_SIM_SENSORS="temperature=85,1:power=300000",
         CUDA_SIM_DEVICES="2",
     )
     assert printed.strip() == "[(85, 70000, 0), (85, 300000, 0)]"

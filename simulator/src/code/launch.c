@@ -53,9 +53,9 @@ void sim_kernel_run(struct sim_context *context, const struct sim_kernel_job *jo
         launch.set_condition = conditions->set;
         launch.condition_ctx = conditions->ctx;
     }
-    sim_usage_begin(context->device);
+    sim_usage_begin(sim_device_at(context->device)->usage);
     int error = sim_ptx_launch_grid(job->entry, &launch, &fault);
-    sim_usage_end(context->device);
+    sim_usage_end(sim_device_at(context->device)->usage);
     // A kernel that was stopped because another one failed has nothing to add.
     if (!error || atomic_load(&context->error) != CUDA_SUCCESS)
         return;
@@ -64,7 +64,7 @@ void sim_kernel_run(struct sim_context *context, const struct sim_kernel_job *jo
     else
         sim_report(kind_of(error), job->entry->name, fault.address, 0, NULL, "%s", fault.message);
     sim_coredump_write(&context->coredump, fault.message);
-    sim_context_fail(context, (CUresult)error);
+    sim_context_fail(context, (CUresult)error, sim_last_report());
 }
 
 static void run_kernel(struct sim_stream *stream, void *payload)

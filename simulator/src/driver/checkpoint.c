@@ -122,7 +122,7 @@ static int gpu_of(const char uuid[UUID_BYTES])
 {
     for (int i = 0; i < sim_config()->devices; i++) {
         char known[UUID_BYTES];
-        sim_device_uuid(i, known);
+        sim_gpu_uuid(i, known);
         if (memcmp(known, uuid, UUID_BYTES) == 0)
             return i;
     }

@@ -3,6 +3,7 @@
 
 #include "driver/context.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,10 +47,21 @@ CUresult sim_context_flags_valid(unsigned flags)
 
 uint64_t sim_context_next_id(void) { return atomic_fetch_add(&last_id, 1) + 1; }
 
+// Remembers what the call under way fails with, which sim_log_fault explains.
+static void meet_fault(int device, CUresult error)
+{
+    sim_thread()->failed = device;
+    sim_thread()->fault = error;
+}
+
 CUresult sim_context_init(struct sim_context *context, int device, unsigned flags)
 {
     struct sim_device *on = sim_device_at(device);
-    SIM_TRY((CUresult)atomic_load(&on->fault));
+    CUresult fault = (CUresult)atomic_load(&on->fault);
+    if (fault != CUDA_SUCCESS) {
+        meet_fault(device, fault);
+        return fault;
+    }
     // A primary context that comes back keeps its lock and its legacy stream.
     if (!context->legacy) {
         pthread_mutex_init(&context->lock, NULL);
@@ -122,8 +134,13 @@ CUresult sim_context_status(struct sim_context *context)
 {
     if (SIM_UNLIKELY(!atomic_load_explicit(&context->active, memory_order_acquire)))
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    return (CUresult)atomic_load_explicit(&context->error, memory_order_acquire);
+    CUresult error = (CUresult)atomic_load_explicit(&context->error, memory_order_acquire);
+    if (SIM_UNLIKELY(error != CUDA_SUCCESS))
+        meet_fault(context->device, error);
+    return error;
 }
+
+static pthread_mutex_t fault_lock = PTHREAD_MUTEX_INITIALIZER;  // guards the reports of devices that have failed
 
 static void mark_failed(void *object, void *failed)
 {
@@ -133,11 +150,15 @@ static void mark_failed(void *object, void *failed)
         atomic_store(&context->error, atomic_load(&device->fault));
 }
 
-void sim_context_fail(struct sim_context *context, CUresult error)
+void sim_context_fail(struct sim_context *context, CUresult error, const char *why)
 {
     struct sim_device *device = sim_device_at(context->device);
-    int none = CUDA_SUCCESS;
-    atomic_compare_exchange_strong(&device->fault, &none, (int)error);
+    pthread_mutex_lock(&fault_lock);
+    if (atomic_load(&device->fault) == CUDA_SUCCESS) {
+        snprintf(device->fault_report, sizeof device->fault_report, "%s", why);
+        atomic_store(&device->fault, (int)error);
+    }
+    pthread_mutex_unlock(&fault_lock);
     sim_object_each(SIM_CONTEXT, mark_failed, device);
     atomic_store(&context->error, atomic_load(&device->fault));
 }
@@ -155,13 +176,24 @@ static void forget_failure(void *context, void *unused)
     atomic_store(&((struct sim_context *)context)->error, CUDA_SUCCESS);
 }
 
+void sim_log_fault(CUresult status)
+{
+    const struct sim_thread *self = sim_thread();
+    char why[SIM_REPORT_TEXT];
+    if (status != self->fault)
+        return;
+    pthread_mutex_lock(&fault_lock);
+    memcpy(why, sim_device_at(self->failed)->fault_report, sizeof why);
+    pthread_mutex_unlock(&fault_lock);
+    sim_log("%s", why);
+}
+
 // What hardware has no call for: contexts, those that exist too, work again. Kernels that are being stopped stop first.
 SIM_EXPORT void cudaSimRecover(void)
 {
     sim_object_each(SIM_CONTEXT, drain_failed, NULL);
     for (int i = 0; i < sim_device_count(); i++)
         atomic_store(&sim_device_at(i)->fault, CUDA_SUCCESS);
-    sim_log_forget_faults();
     sim_object_each(SIM_CONTEXT, forget_failure, NULL);
 }
 

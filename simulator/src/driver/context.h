@@ -43,7 +43,9 @@ CUresult sim_context_find_face(CUcontext handle, struct sim_context **context);
 CUcontext sim_context_handle(struct sim_context *context);
 uint64_t sim_context_next_id(void);
 CUresult sim_context_status(struct sim_context *context);
-void sim_context_fail(struct sim_context *context, CUresult error);  // and every other context of the device
+// The context and every other one of the device fail from now on, each call for the reason that is given here.
+void sim_context_fail(struct sim_context *context, CUresult error, const char *why);
+void sim_log_fault(CUresult status);  // why the call under way fails, if it is because the device has failed
 
 CUresult sim_context_init(struct sim_context *context, int device, unsigned flags);
 void sim_context_tear_down(struct sim_context *context);

@@ -19,19 +19,22 @@ static const size_t MINIMUM_ADDRESSES = (size_t)1 << 34;
 CUresult sim_devices_init(void)
 {
     const struct sim_config *config = sim_config();
-    if (config->devices)
+    if (config->problem[0])
+        return CUDA_ERROR_SYSTEM_NOT_READY;
+    if (config->visible)
         sim_usage_publish();
-    for (int i = 0; i < config->devices; i++) {
+    for (int i = 0; i < config->visible; i++) {
         // Many times the memory, so that freed addresses stay unused for long and misuse is seen.
         size_t addresses = 8 * config->memory;
         if (addresses < MINIMUM_ADDRESSES)
             addresses = MINIMUM_ADDRESSES;
-        devices[i] = (struct sim_device){.ordinal = i, .memory = config->memory, .usage = &sim_usage[i]};
+        int gpu = config->gpus[i];
+        devices[i] = (struct sim_device){.ordinal = i, .gpu = gpu, .memory = config->memory, .usage = &sim_usage[gpu]};
         devices[i].arena = sim_arena_new(addresses);
         if (!devices[i].arena)
             return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    device_count = config->devices;
+    device_count = config->visible;
     return device_count ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }
 
@@ -65,11 +68,12 @@ void sim_device_name(char name[SIM_NAME_BYTES])
              sim_config()->minor);
 }
 
-void sim_device_uuid(int ordinal, char bytes[16])
+int sim_device_of_gpu(int gpu)
 {
-    static const char pattern[16] = {'s', 'i', 'm', 'u', 'l', 'a', 0x40, 't', (char)0x80, 'e', 'd', 'G', 'P', 'U'};
-    memcpy(bytes, pattern, sizeof pattern);
-    bytes[sizeof pattern - 1] = (char)ordinal;
+    for (int i = 0; i < device_count; i++)
+        if (devices[i].gpu == gpu)
+            return i;
+    return -1;
 }
 
 // --- Entry points ---------------------------------------------------------------------------------------------
@@ -106,7 +110,7 @@ static CUresult uuid_of(CUuuid *uuid, CUdevice dev)
     SIM_REQUIRE(uuid);
     struct sim_device *device;
     SIM_TRY(sim_device_find(dev, &device));
-    sim_device_uuid(dev, uuid->bytes);
+    sim_gpu_uuid(device->gpu, uuid->bytes);
     return CUDA_SUCCESS;
 }
 
@@ -188,7 +192,7 @@ SIM_API(cuDeviceGetPCIBusId, (char *pciBusId, int len, CUdevice dev), (pciBusId,
     struct sim_device *device;
     SIM_TRY(sim_device_find(dev, &device));
     char text[PCI_TEXT + 8];
-    snprintf(text, sizeof text, "0000:%02X:00.0", SIM_FIRST_BUS + dev);
+    snprintf(text, sizeof text, "0000:%02X:00.0", SIM_FIRST_BUS + device->gpu);
     snprintf(pciBusId, (size_t)len, "%s", text);
     return CUDA_SUCCESS;
 }
@@ -201,8 +205,8 @@ SIM_API(cuDeviceGetByPCIBusId, (CUdevice *dev, const char *pciBusId), (dev, pciB
         domain = 0;
         SIM_REQUIRE(sscanf(pciBusId, "%x:%x.%x", &bus, &slot, &function) >= 2);
     }
-    int ordinal = (int)bus - SIM_FIRST_BUS;
-    if (domain || slot || function || ordinal < 0 || ordinal >= device_count)
+    int ordinal = sim_device_of_gpu((int)bus - SIM_FIRST_BUS);
+    if (domain || slot || function || ordinal < 0)
         return CUDA_ERROR_INVALID_DEVICE;
     *dev = ordinal;
     return CUDA_SUCCESS;

@@ -118,7 +118,7 @@ static const struct {
     {89, 1536, 24, 102400, 101376}, {90, 2048, 32, 233472, 232448}, {120, 1536, 24, 102400, 101376},
 };
 
-enum { FIRST_BUS = 0x10, FIRST_WITH_WINDOWS = 80, FIRST_WITH_CLUSTERS = 90, FIRST_WITH_DOMAINS = 90 };
+enum { FIRST_WITH_WINDOWS = 80, FIRST_WITH_CLUSTERS = 90, FIRST_WITH_DOMAINS = 90 };
 enum { LARGEST_WINDOW = 134217728, DOMAINS = 4 };
 
 // The highest attributes of drivers 12.x and 13.0, also where an older header does not name them.
@@ -155,7 +155,7 @@ int sim_device_attribute(int ordinal, CUdevice_attribute attribute, int *value)
     case CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE:
         *value = capability >= FIRST_WITH_WINDOWS ? LARGEST_WINDOW : 0;
         return 0;
-    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: *value = FIRST_BUS + ordinal; return 0;
+    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: *value = SIM_FIRST_BUS + sim_device_at(ordinal)->gpu; return 0;
     default: break;
     }
     if ((int)attribute < 1 || (int)attribute > last_attribute())

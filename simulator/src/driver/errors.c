@@ -3,6 +3,7 @@
 
 // The names of the errors and a few words on each.
 
+#include "driver/config.h"
 #include "driver/sim.h"
 
 #define ROW(code, text) {code, #code, text}
@@ -139,6 +140,8 @@ SIM_EXPORT CUresult cuGetErrorString(CUresult error, const char **pStr)
 {
     SIM_REQUIRE(pStr);
     *pStr = NULL;
+    if (error == CUDA_ERROR_SYSTEM_NOT_READY && sim_config()->problem[0])
+        *pStr = sim_config()->problem;
     for (size_t i = 0; i < SIM_COUNT(rows) && !*pStr; i++)
         if (rows[i].code == error)
             *pStr = rows[i].text;

@@ -12,9 +12,10 @@
 #include <time.h>
 
 #include "driver/context.h"
+#include "driver/report.h"
 #include "driver/sim.h"
 
-enum { LINES = 100, LINE = 256, CALLBACKS = 16 };
+enum { LINES = 100, LINE = 256, PREFIX = 56, CALLBACKS = 16 };  // the time, the thread and NUL take a prefix
 
 static const char rolled_over[] =
     "Log buffer has rolled over since the previous dump. The oldest messages will be missing\n";
@@ -35,7 +36,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // guards what follows
 static struct line lines[LINES];
 static unsigned next;  // how many lines were logged
 static struct CUlogsCallbackEntry_st *callbacks[CALLBACKS];
-static char faults[SIM_MAX_DEVICES][LINE];  // why a kernel of each device failed; empty: that is not known
 
 static size_t begin_line(char *text)
 {
@@ -48,19 +48,24 @@ static size_t begin_line(char *text)
     return (size_t)length;
 }
 
-void sim_log(const char *format, ...)
+// Of a text that is too long for a line, as much as ends before a semicolon; all of the room if there is none.
+static size_t cut(const char *text, size_t room)
+{
+    size_t length = strlen(text);
+    if (length <= room)
+        return length;
+    for (length = room; length && memcmp(text + length, "; ", 2) != 0; length--)
+        ;
+    return length ? length : room;
+}
+
+static void add_line(const char *text, size_t length)
 {
     struct CUlogsCallbackEntry_st told[CALLBACKS];
     struct line line;
     size_t count = 0, begin = begin_line(line.text);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line.text + begin, LINE - begin - 1, format, arguments);
-    va_end(arguments);
-    for (char *c = line.text + begin; *c; c++)
-        if (*c == '\n')
-            *c = ' ';
-    line.length = strlen(line.text);
+    memcpy(line.text + begin, text, length);
+    line.text[line.length = begin + length] = 0;
     pthread_mutex_lock(&lock);
     lines[next++ % LINES] = line;
     for (size_t i = 0; i < CALLBACKS; i++)
@@ -71,44 +76,31 @@ void sim_log(const char *format, ...)
         told[i].function(told[i].data, CU_LOG_LEVEL_ERROR, line.text + begin, line.length - begin);
 }
 
-void sim_log_keep_fault(int device, const char *format, ...)
+void sim_log(const char *format, ...)
 {
+    char text[SIM_REPORT_TEXT];
     va_list arguments;
     va_start(arguments, format);
-    pthread_mutex_lock(&lock);
-    if (!faults[device][0])
-        vsnprintf(faults[device], LINE, format, arguments);
-    pthread_mutex_unlock(&lock);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-}
-
-void sim_log_forget_faults(void)
-{
-    pthread_mutex_lock(&lock);
-    memset(faults, 0, sizeof faults);
-    pthread_mutex_unlock(&lock);
-}
-
-static void log_fault(void)
-{
-    struct sim_context *context;
-    char text[LINE];
-    if (sim_current_quiet(&context) != CUDA_SUCCESS)
-        return;
-    pthread_mutex_lock(&lock);
-    memcpy(text, faults[context->device], LINE);
-    pthread_mutex_unlock(&lock);
-    if (text[0])
-        sim_log("%s", text);
+    for (char *c = text; *c; c++)
+        if (*c == '\n')
+            *c = ' ';
+    for (const char *rest = text; *rest;) {
+        size_t length = cut(rest, LINE - PREFIX);
+        add_line(rest, length);
+        rest += length;
+        if (rest[0] == ';' && rest[1] == ' ')
+            rest += 2;
+    }
 }
 
 void sim_log_failure(const char *function, CUresult status)
 {
     const char *name;
-    if (status == CUDA_ERROR_ILLEGAL_ADDRESS)
-        log_fault();
     if (status == CUDA_ERROR_NOT_READY || status == CUDA_ERROR_NOT_INITIALIZED)
         return;
+    sim_log_fault(status);
     if (cuGetErrorName(status, &name) != CUDA_SUCCESS)
         name = "unknown";
     sim_log("Returning %d (%s) from %s", (int)status, name, function);

@@ -11,11 +11,6 @@
 // Adds a line that explains why the call under way is going to fail, or what went wrong in work.
 void sim_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-// Keeps why a kernel of a device failed, for every call that reports CUDA_ERROR_ILLEGAL_ADDRESS because of it. The
-// first reason stays.
-void sim_log_keep_fault(int device, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void sim_log_forget_faults(void);
-
 // Like SIM_REQUIRE, with an explanation.
 #define SIM_REQUIRE_THAT(condition, ...) \
     do { \

@@ -11,7 +11,7 @@
 #include "driver/logs.h"
 #include "driver/sim.h"
 
-enum { MAX_REPORTS = 1024, KIND = 32, CALL = 64, MESSAGE = 512 };
+enum { MAX_REPORTS = 1024, KIND = 32, CALL = 64, MESSAGE = 1536 };
 
 // What cudaSimReportGet hands out; plain types, so that any language can read it.
 struct cudaSimReport {
@@ -24,6 +24,7 @@ struct cudaSimReport {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cudaSimReport reports[MAX_REPORTS];
 static size_t count;
+static _Thread_local char last[SIM_REPORT_TEXT];
 
 static void copy(char *target, size_t size, const char *text) { snprintf(target, size, "%s", text ? text : ""); }
 
@@ -55,14 +56,20 @@ void sim_report(const char *kind, const char *call, uintptr_t address, size_t si
                          (unsigned long long)history->freed_order);
         }
     }
-    sim_log("%s in %s: %s", report.kind, report.call, report.message);
+    if (!strncmp(report.message, "kernel ", 7))  // which names it
+        snprintf(last, sizeof last, "%s: %s", report.kind, report.message);
+    else
+        snprintf(last, sizeof last, "%s in %s: %s", report.kind, report.call, report.message);
+    sim_log("%s", last);
     if (sim_config()->report_stderr)
-        fprintf(stderr, "cuda simulator: %s in %s: %s\n", report.kind, report.call, report.message);
+        fprintf(stderr, "cuda simulator: %s\n", last);
     pthread_mutex_lock(&lock);
     if (count < MAX_REPORTS)
         reports[count++] = report;
     pthread_mutex_unlock(&lock);
 }
+
+const char *sim_last_report(void) { return last; }
 
 SIM_EXPORT size_t cudaSimReportSize(void) { return sizeof(struct cudaSimReport); }
 

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { SIM_REPORT_TEXT = 1664 };  // a kind, a call and a message
+
 struct sim_history {
     uintptr_t start;
     size_t size;
@@ -22,5 +24,8 @@ struct sim_history {
 // `history` may be NULL. `kind` and the calls are string constants.
 void sim_report(const char *kind, const char *call, uintptr_t address, size_t size, const struct sim_history *history,
                 const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+// What this thread has reported last, with its kind; empty if nothing. Valid until it reports again.
+const char *sim_last_report(void);
 
 #endif

@@ -33,6 +33,8 @@ struct sim_thread {
     struct sim_context **contexts;  // the stack of current contexts; an entry may be NULL
     size_t depth, capacity;
     struct sim_thread_stream *streams;  // this thread's default stream in each context it has used
+    int failed;                         // the device whose fault a call of the thread has met last
+    CUresult fault;                     // that fault; CUDA_SUCCESS before
     const char *function;               // the entry point being served, for reports
     bool per_thread_default;            // the entry point is a _ptsz or _ptds variant
     bool in_callback;                   // a host function runs on this thread

@@ -164,16 +164,14 @@ static void add_busy(struct sim_usage *usage, uint64_t start, uint64_t end)
     }
 }
 
-void sim_usage_begin(int device)
+void sim_usage_begin(struct sim_usage *usage)
 {
-    struct sim_usage *usage = &sim_usage[device];
     if (!atomic_fetch_add(&usage->running, 1))
         atomic_store(&usage->since, sim_now_ns());
 }
 
-void sim_usage_end(int device)
+void sim_usage_end(struct sim_usage *usage)
 {
-    struct sim_usage *usage = &sim_usage[device];
     uint64_t since = atomic_load(&usage->since);  // before another one may begin
     if (atomic_fetch_sub(&usage->running, 1) == 1)
         add_busy(usage, since, sim_now_ns());

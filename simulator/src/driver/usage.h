@@ -31,7 +31,7 @@ struct sim_control {
     _Atomic uint32_t state;    // a CUprocessState, or from SIM_LOCKING on; calls that are held back sleep on this word
     _Atomic uint32_t work;     // submitted, and not done
     _Atomic uint32_t managed;  // allocations of managed memory
-    _Atomic uint8_t moved[SIM_MAX_DEVICES];  // by device: its number XOR that of the GPU that it was restored on
+    _Atomic uint8_t moved[SIM_MAX_DEVICES];  // by GPU: its number XOR that of the GPU that it was restored on
     struct {
         _Alignas(SIM_CACHE_LINE) _Atomic uint32_t calls;  // under way; each thread counts in one slot
     } slots[SIM_CALL_SLOTS];
@@ -44,15 +44,15 @@ struct sim_user {
     unsigned busy;  // percent of the last second
 };
 
-extern struct sim_usage *sim_usage;      // of this process, by device
+extern struct sim_usage *sim_usage;      // of this process, by GPU
 extern struct sim_control *sim_control;  // of this process
 
 void sim_usage_publish(void);     // when the driver starts; what fails leaves the usage known to this process only
 void sim_usage_after_fork(void);  // in the child
 void sim_usage_withdraw(void);
 
-void sim_usage_begin(int device);  // of a kernel, or of a copy that takes a while
-void sim_usage_end(int device);
+void sim_usage_begin(struct sim_usage *usage);  // of a kernel, or of a copy that takes a while
+void sim_usage_end(struct sim_usage *usage);
 
 // The processes with contexts or memory of the device, sorted by pid; the caller frees the array, which is NULL if
 // there are none.

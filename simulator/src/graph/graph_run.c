@@ -227,7 +227,7 @@ static bool goes_on(struct sim_launch *launch, const struct sim_slot *slot, uint
     if (!until || sim_now_ns() < until)
         return true;
     sim_report("time limit", "conditional node", 0, 0, NULL, "a WHILE node goes on for longer than kernels may");
-    sim_context_fail(work->context, CUDA_ERROR_LAUNCH_TIMEOUT);
+    sim_context_fail(work->context, CUDA_ERROR_LAUNCH_TIMEOUT, sim_last_report());
     return false;
 }
 
@@ -274,7 +274,7 @@ static bool begin(struct sim_launch *launch, struct sim_slot *slot, struct ready
         return false;
     struct run *run = run_new(plan, slot);
     if (!run) {
-        sim_context_fail(launch->context, CUDA_ERROR_OUT_OF_MEMORY);
+        sim_context_fail(launch->context, CUDA_ERROR_OUT_OF_MEMORY, "no host memory to run a graph");
         return false;
     }
     run->loops = loops;
@@ -396,7 +396,7 @@ void sim_launch_run(struct sim_launch *launch)
         return;
     struct run *run = run_new(plan, NULL);
     if (!run) {
-        sim_context_fail(launch->context, CUDA_ERROR_OUT_OF_MEMORY);
+        sim_context_fail(launch->context, CUDA_ERROR_OUT_OF_MEMORY, "no host memory to run a graph");
         return;
     }
     struct ready ready = {0};

@@ -13,7 +13,8 @@
 #include "memory/pool.h"
 #include "streams/stream.h"
 
-enum { FREED_KEPT = 8192 };
+enum { FREED_KEPT = 8192, DISTANCE = 128, FIRST_PAGES = 1 << 16 };
+static const size_t FARTHEST_MISS = (size_t)1 << 32;  // beyond it, the nearest allocation has nothing to do with it
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;  // guards what follows
 static struct sim_range *root;
@@ -386,10 +387,28 @@ int sim_check_kernel_access(const struct sim_context *context, uintptr_t address
     return allowed ? 0 : CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
+// The allocation that an access may have missed, and text that says by how much. The lock is held.
+static struct sim_range *find_nearest(uintptr_t address, char distance[DISTANCE])
+{
+    struct sim_range *before = sim_ranges_before(root, address), *after = sim_ranges_after(root, address);
+    size_t past = before ? address - (before->start + before->size) + 1 : SIZE_MAX;
+    size_t ahead = after ? after->start - address : SIZE_MAX;
+    bool is_past = past <= ahead;
+    size_t bytes = is_past ? past : ahead;
+    if (address < FIRST_PAGES)
+        snprintf(distance, DISTANCE, "; the address is next to the null pointer");
+    if (address < FIRST_PAGES || bytes > FARTHEST_MISS)
+        return NULL;
+    snprintf(distance, DISTANCE, "; the address is %zu byte%s %s the nearest allocation", bytes, bytes == 1 ? "" : "s",
+             is_past ? "after" : "before");
+    return is_past ? before : after;
+}
+
 void sim_report_kernel_access(const struct sim_context *context, uintptr_t address, const char *kernel,
                               const char *what)
 {
     struct sim_history history;
+    char distance[DISTANCE] = "";
     pthread_rwlock_rdlock(&lock);
     struct sim_allocation *allocation = at(address);
     bool known = allocation != NULL, stale = false;
@@ -400,23 +419,21 @@ void sim_report_kernel_access(const struct sim_context *context, uintptr_t addre
     else
         known = stale = find_freed(address, &history);
     if (!known) {
-        // An access just past the end is told with the allocation that it runs off.
-        struct sim_range *before = sim_ranges_before(root, address);
-        if (before && address - (before->start + before->size) < before->size) {
-            history = ((struct sim_allocation *)before)->history;
+        struct sim_range *nearest = find_nearest(address, distance);
+        if (nearest) {
+            history = ((struct sim_allocation *)nearest)->history;
             known = true;
         }
     }
     pthread_rwlock_unlock(&lock);
     if (refused && owner != context->device)
-        sim_log_keep_fault(context->device,
-                           "kernel %s used 0x%llx, memory of device %d, to which device %d has no access: let its pool "
-                           "give it, with peer_accessible_by (cuMemPoolSetAccess)",
-                           kernel, (unsigned long long)address, owner, context->device);
+        snprintf(distance, DISTANCE,
+                 "; device %d has no access to memory of device %d: give it, with peer_accessible_by of the pool",
+                 context->device, owner);
     sim_report(refused ? "no access"
                : stale ? "use after free"
                        : "illegal access",
-               kernel, address, 0, known ? &history : NULL, "%s", what);
+               kernel, address, 0, known ? &history : NULL, "%s%s", what, distance);
 }
 
 // --- Accounts -------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 
 #include "memory/allocation.h"
 #include "streams/capture.h"
+#include "driver/device.h"
 #include "driver/usage.h"
 
 // Work of up to this many bytes is done on the calling thread when the stream is idle: nobody can tell, and it costs
@@ -76,14 +77,14 @@ void sim_copy_run(struct sim_context *context, const struct sim_copy_job *job)
         return;
     if ((job->check_from && !still_there(context, job, &copy->from)) ||
         (job->check_to && !still_there(context, job, &copy->to)))
-        sim_context_fail(context, CUDA_ERROR_ILLEGAL_ADDRESS);
+        sim_context_fail(context, CUDA_ERROR_ILLEGAL_ADDRESS, sim_last_report());
     else {
         bool counts = copy->width * copy->height * copy->depth > SHORT_WORK;
         if (counts)
-            sim_usage_begin(context->device);
+            sim_usage_begin(sim_device_at(context->device)->usage);
         move(copy);
         if (counts)
-            sim_usage_end(context->device);
+            sim_usage_end(sim_device_at(context->device)->usage);
     }
 }
 
@@ -177,16 +178,16 @@ void sim_fill_run(struct sim_context *context, const struct sim_fill_job *job)
         return;
     struct sim_use use = {.device = context->device, .writes = true};
     if (job->check && !sim_still_there(fill->address, sim_fill_span(fill), use, job->function)) {
-        sim_context_fail(context, CUDA_ERROR_ILLEGAL_ADDRESS);
+        sim_context_fail(context, CUDA_ERROR_ILLEGAL_ADDRESS, sim_last_report());
         return;
     }
     bool counts = fill->width * fill->height * fill->element > SHORT_WORK;
     if (counts)
-        sim_usage_begin(context->device);
+        sim_usage_begin(sim_device_at(context->device)->usage);
     for (size_t y = 0; y < fill->height; y++)
         fill_row((char *)fill->address + y * fill->pitch, fill);
     if (counts)
-        sim_usage_end(context->device);
+        sim_usage_end(sim_device_at(context->device)->usage);
 }
 
 static void run_fill(struct sim_stream *stream, void *payload) { sim_fill_run(stream->context, payload); }

@@ -19,7 +19,7 @@ static const uint64_t POINTER_MAGIC = 0x7274702d6d6973u;      // sim-ptr
 // What describes the pool, behind its memory.
 struct sim_pool_directory {
     uint64_t magic;
-    int32_t device;  // -1 for memory of the host
+    int32_t gpu;  // -1 for memory of the host
     int32_t location_type, location_id;
 };
 
@@ -51,7 +51,7 @@ CUresult sim_pool_share(struct sim_pool *pool)
     SIM_TRY(map(pool));
     struct sim_pool_directory *directory = pool->directory;
     directory->magic = DIRECTORY_MAGIC;
-    directory->device = pool->device;
+    directory->gpu = pool->device < 0 ? -1 : sim_device_at(pool->device)->gpu;
     directory->location_type = (int32_t)pool->props.location.type;
     directory->location_id = pool->props.location.id;
     return CUDA_SUCCESS;
@@ -99,13 +99,15 @@ static CUresult adopt(struct sim_pool *pool, int fd, const struct sim_shared *gi
     pool->size = given->size - DIRECTORY_BYTES;
     SIM_TRY(map(pool));
     const struct sim_pool_directory *directory = pool->directory;
-    int device = directory->device;
-    SIM_REQUIRE(directory->magic == DIRECTORY_MAGIC && device >= -1 && device < sim_device_count());
+    SIM_REQUIRE(directory->magic == DIRECTORY_MAGIC);
+    int device = directory->gpu < 0 ? -1 : sim_device_of_gpu(directory->gpu);
+    if (directory->gpu >= 0 && device < 0)
+        return CUDA_ERROR_INVALID_DEVICE;
     pool->imported = true;
     pool->device = device;
     pool->props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
     pool->props.location.type = (CUmemLocationType)directory->location_type;
-    pool->props.location.id = directory->location_id;
+    pool->props.location.id = device < 0 ? directory->location_id : device;
     return CUDA_SUCCESS;
 }
 

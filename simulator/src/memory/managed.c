@@ -205,7 +205,7 @@ static void run_job(struct sim_stream *stream, void *payload)
         return;
     for (size_t i = 0; i < job->count; i++) {
         if (!sim_still_there(job->piece[i].address, job->piece[i].size, moving, job->function)) {
-            sim_context_fail(stream->context, CUDA_ERROR_ILLEGAL_ADDRESS);
+            sim_context_fail(stream->context, CUDA_ERROR_ILLEGAL_ADDRESS, sim_last_report());
             return;
         }
         if (job->discard)

@@ -4,7 +4,7 @@
 // Copies of contiguous memory.
 
 #include "streams/capture.h"
-#include "driver/config.h"
+#include "driver/device.h"
 #include "memory/copy.h"
 
 static CUresult copy(CUstream handle, uintptr_t to, enum sim_side to_side, uintptr_t from, enum sim_side from_side,
@@ -110,7 +110,7 @@ SIM_API_STREAM(cuMemcpyPeerAsync, _ptsz,
 static bool hint_is_valid(const CUmemLocation *hint)
 {
     if (hint->type == CU_MEM_LOCATION_TYPE_DEVICE)
-        return hint->id >= 0 && hint->id < sim_config()->devices;
+        return hint->id >= 0 && hint->id < sim_device_count();
     return hint->type >= CU_MEM_LOCATION_TYPE_INVALID && hint->type <= CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
 }
 

@@ -11,7 +11,7 @@
 #include "driver/device.h"
 #include "nvml/gpu.h"
 
-enum { UUID_BYTES = 16, UUID_TEXT = 41, SERIAL_TEXT = 30, SERIAL = 1650000 };
+enum { UUID_BYTES = 16, SERIAL_TEXT = 30, SERIAL = 1650000 };
 enum { PCI_DEVICE = 0x233510de, PCI_SUBSYSTEM = 0x18be10de };  // of an H200
 enum { CLASS_DISPLAY = 3, SUBCLASS_3D = 2 };
 
@@ -20,15 +20,6 @@ int sim_gpu_attribute(CUdevice_attribute attribute)
     int value = 0;
     sim_device_attribute(0, attribute, &value);
     return value;
-}
-
-static void uuid_text(unsigned index, char text[UUID_TEXT])
-{
-    char bytes[UUID_BYTES];
-    sim_device_uuid((int)index, bytes);
-    char *to = text + sprintf(text, "GPU");
-    for (int i = 0; i < UUID_BYTES; i++)
-        to += sprintf(to, "%s%02x", !i || (i >= 4 && i <= 10 && i % 2 == 0) ? "-" : "", (unsigned char)bytes[i]);
 }
 
 static void serial_text(unsigned index, char text[SERIAL_TEXT])
@@ -87,8 +78,8 @@ SIM_NVML(nvmlDeviceGetHandleByUUID, (const char *uuid, nvmlDevice_t *device), (u
     SIM_NVML_REQUIRE(uuid);
     unsigned index = 0;
     for (; index < sim_gpu_count(); index++) {
-        char text[UUID_TEXT];
-        uuid_text(index, text);
+        char text[SIM_UUID_TEXT];
+        sim_gpu_uuid_text((int)index, text);
         if (strcasecmp(text, uuid) == 0)
             break;
     }
@@ -104,7 +95,7 @@ SIM_NVML(nvmlDeviceGetHandleByUUIDV, (const nvmlUUID_t *uuid, nvmlDevice_t *devi
     unsigned index = 0;
     for (; index < sim_gpu_count(); index++) {
         char bytes[UUID_BYTES];
-        sim_device_uuid((int)index, bytes);
+        sim_gpu_uuid((int)index, bytes);
         if (memcmp(bytes, uuid->value.bytes, UUID_BYTES) == 0)
             break;
     }
@@ -164,8 +155,8 @@ SIM_NVML_DEVICE(nvmlDeviceGetName, (nvmlDevice_t device, char *name, unsigned in
 
 SIM_NVML_DEVICE(nvmlDeviceGetUUID, (nvmlDevice_t device, char *uuid, unsigned int length), (device, uuid, length))
 {
-    char text[UUID_TEXT];
-    uuid_text(device->index, text);
+    char text[SIM_UUID_TEXT];
+    sim_gpu_uuid_text((int)device->index, text);
     return sim_nvml_text(uuid, length, text);
 }
 

@@ -58,7 +58,7 @@ static void make_gpus(void)
         for (int value = 0; value < SIM_VALUES; value++)
             atomic_store(&gpus[i].values[value], values[value].initial);
     }
-    for (const char *settings = getenv("CUDA_SIM_SENSORS"); settings && *settings;) {
+    for (const char *settings = sim_config()->sensors; settings && *settings;) {
         apply(settings);
         settings += strcspn(settings, ",");
         settings += *settings == ',';
@@ -207,6 +207,8 @@ static nvmlReturn_t start(const char *function, unsigned flags)
     nvmlReturn_t status = sim_watching() ? (nvmlReturn_t)sim_watch_enter(function) : NVML_SUCCESS;
     if (status == NVML_SUCCESS && flags & ~(unsigned)(NVML_INIT_FLAG_NO_GPUS | NVML_INIT_FLAG_NO_ATTACH))
         status = NVML_ERROR_INVALID_ARGUMENT;
+    if (status == NVML_SUCCESS && sim_config()->problem[0])
+        status = NVML_ERROR_UNKNOWN;
     if (status == NVML_SUCCESS) {
         sim_gpu_at(0);
         atomic_fetch_add(&users, 1);

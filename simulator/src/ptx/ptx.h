@@ -109,10 +109,12 @@ typedef struct sim_ptx_launch {
     void *condition_ctx;
 } sim_ptx_launch;
 
+enum { SIM_PTX_MESSAGE = 1152 };
+
 typedef struct sim_ptx_fault {
-    char message[512];  // one line: instruction, line, what is wrong, address, block and thread
-    unsigned line;      // line of the PTX text, 0 if none
-    uint64_t address;   // the address accessed, 0 if none
+    char message[SIM_PTX_MESSAGE];  // one line: what is wrong, address, block, thread, line of the source, instruction
+    unsigned line;                  // line of the PTX text, 0 if none
+    uint64_t address;               // the address accessed, 0 if none
     uint32_t block[3], thread[3];
 } sim_ptx_fault;
 

@@ -8,6 +8,8 @@
 // address of another block of the cluster has that block's rank plus one in the bits from RANK_SHIFT up.
 #include "ptx/ptx_mem.h"
 
+#include <stdio.h>
+
 #include "ptx/ptx_exec.h"
 #include "ptx/ptx_heap.h"
 
@@ -19,11 +21,14 @@ static const char *const space_names[] = {"generic", "global", "shared", "local"
 static void *outside(warp *w, const insn *in, unsigned lane, ptx_space space, uint64_t address, uint32_t size,
                      int is_write)
 {
+    const launch *ln = w->blk->ln;
+    char owner[64] = "allocation that the kernel may use";
+    if (space == SP_SHARED)
+        snprintf(owner, sizeof owner, "shared memory of the block, which has %u bytes", ln->shared_end);
+    else if (space == SP_LOCAL)
+        snprintf(owner, sizeof owner, "local memory of the thread, which has %u bytes", ln->local_size);
     fault(w, in, lane, PTX_ILLEGAL_ADDRESS, address, "%s of %u bytes at %s address 0x%llx, which is in no %s",
-          is_write ? "write" : "read", size, space_names[space], (unsigned long long)address,
-          space == SP_SHARED  ? "shared memory of the block"
-          : space == SP_LOCAL ? "local memory of the thread"
-                              : "allocation that the kernel may use");
+          is_write ? "write" : "read", size, space_names[space], (unsigned long long)address, owner);
     return NULL;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "streams/capture_state.h"
+#include "driver/device.h"
 #include "driver/green.h"
 #include "graph/graph_memory.h"
 #include "graph/graph_node.h"
@@ -106,7 +107,7 @@ CUresult sim_capture_alloc(struct sim_stream *stream, struct sim_pool *pool, siz
     SIM_WORK_HELD struct sim_work *work = NULL;
     CUmemAccessDesc access[SIM_MAX_DEVICES];
     size_t count = 0;
-    for (int i = 0; i < sim_config()->devices; i++)
+    for (int i = 0; i < sim_device_count(); i++)
         if (i != pool->device && atomic_load(&pool->access[i]) == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
             access[count++] = (CUmemAccessDesc){.location = sim_location(CU_MEM_LOCATION_TYPE_DEVICE, i),
                                                 .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};

@@ -112,7 +112,7 @@ static bool usable(struct sim_context *context, const struct sim_value_job *job)
     struct sim_use use = {.device = context->device, .writes = job->writes};
     if (sim_still_there(job->address, job->bytes, use, job->function))
         return true;
-    sim_context_fail(context, CUDA_ERROR_ILLEGAL_ADDRESS);
+    sim_context_fail(context, CUDA_ERROR_ILLEGAL_ADDRESS, sim_last_report());
     return false;
 }
 
