@@ -136,6 +136,9 @@ static CCC_COLD void ccc_end_unused(ccc_handle *handle, int closing)
 {
     ccc_failure failure = ccc_last;
     do {
+        int (*const until_idle)(const ccc_handle *) = ccc_types[handle->kind]->until_idle;
+        if (until_idle && until_idle(handle))
+            handle->flags |= CCC_WAITS | CCC_NEVER_AT_ONCE;  // no other thread has a handle without uses
         if (ccc_in_callback) {
             ccc_defer(&ccc_deferred, handle);
             break;

@@ -172,10 +172,12 @@ static CUresult ccc_pool_destroy_any(ccc_handle *handle, const char **call)
 
 static int ccc_pool_needs_context(const ccc_handle *handle) { return handle->flags & CCC_IMPORTED; }
 
+// Memory that was freed in stream order is a peer's until the stream has got there, and access ends at once.
 static const ccc_handle_type ccc_pool_type = {
-    .size = sizeof(ccc_handle),
+    .size = sizeof(ccc_pool),
     .destroy = ccc_pool_destroy_any,
     .needs_context = ccc_pool_needs_context,
+    .until_idle = ccc_pool_has_peers,
 };
 
 // With the lock held, and the pool imported: the handle for it. `spare` is taken if the pool is new here.

@@ -63,8 +63,43 @@ static const ccc_memory_origin ccc_pool_memory = {.free = ccc_free_to_pool};
 static const ccc_memory_origin ccc_device_memory = {.needs_context = 1, .free = ccc_free_on_device};
 static const ccc_memory_origin ccc_pinned_memory = {.needs_context = 1, .free = ccc_free_pinned};
 
+typedef struct ccc_pool {
+    ccc_handle handle;
+    atomic_int granted;  // other devices than its own have been given access
+} ccc_pool;
+
+static ccc_pool *ccc_as_pool(const ccc_handle *handle) { return (ccc_pool *)handle; }
+
+// Whether the pool is destroyed with the handle, and has memory of a device that others may be given access to.
+static int ccc_pool_has_peers(const ccc_handle *pool)
+{
+    return !(pool->flags & (CCC_BORROWED | CCC_IMPORTED)) && pool->device >= 0 &&
+           atomic_load(&ccc_as_pool(pool)->granted);
+}
+
+// Take the access from all other devices. Drivers give it to the next pool otherwise, which reuses the handle. Each
+// device has a call of its own, because the driver refuses a call as a whole.
+static void ccc_pool_revoke_access(const ccc_handle *pool)
+{
+    int devices = 0;
+    if (pool->device < 0 || cuDeviceGetCount(&devices))
+        return;
+    for (int device = 0; device < devices; device++) {
+        CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
+        CUmemAccessDesc none = {.location = location, .flags = CU_MEM_ACCESS_FLAGS_PROT_NONE};
+        CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+        if (device == pool->device || cuMemPoolGetAccess(&flags, (CUmemoryPool)CCC_POINTER(pool), &location) ||
+            flags == CU_MEM_ACCESS_FLAGS_PROT_NONE)
+            continue;
+        CUresult result = cuMemPoolSetAccess((CUmemoryPool)CCC_POINTER(pool), &none, 1);
+        if (result)
+            ccc_cleanup_failed((int)result, "cuMemPoolSetAccess");
+    }
+}
+
 static CUresult ccc_pool_destroy(ccc_handle *handle, const char **call)
 {
+    ccc_pool_revoke_access(handle);
     *call = "cuMemPoolDestroy";
     return cuMemPoolDestroy((CUmemoryPool)CCC_POINTER(handle));
 }

@@ -4,7 +4,7 @@
 #ifndef CCC_PEER_H
 #define CCC_PEER_H
 
-#include "streams/ccc_stream.h"
+#include "memory/ccc_memory.h"
 
 // Whether a device may use the pool's memory: 1 or 0, or -1 on failure.
 static int ccc_pool_accessible(const ccc_handle *pool, int device)
@@ -49,6 +49,9 @@ static int ccc_pool_set_peers(const ccc_handle *pool, const int *ordinals, size_
         access[i].location.id = ordinals[i];
         access[i].flags = i < granted ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     }
+    if (granted && !(pool->flags & (CCC_BORROWED | CCC_IMPORTED)) && pool->device >= 0 &&
+        !atomic_exchange(&ccc_as_pool(pool)->granted, 1))
+        atomic_fetch_add(&ccc_waits_alive, 1);
     CCC_RELAXED_MODE;
     CCC_TRY(cuMemPoolSetAccess, (CUmemoryPool)CCC_POINTER(pool), access, count);
     return 0;

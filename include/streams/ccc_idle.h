@@ -13,10 +13,11 @@
 // linkers and green contexts, in cuMemFreeAsync, and in cuMemUnmap and the calls after it. (Memory is unmapped under
 // work that uses it, so a buffer of mappings waits before it is unmapped.)
 //
-// These handles have the flag CCC_WAITS. Only close() makes it at once; code is never unloaded at once. Else
-// the handle is queued, and the release thread destroys it when no stream that was created here has work left on its
-// device. A device that always has some is not waited for for ever: streams are marked with events, and once each has
-// passed its mark all earlier work is done, and the driver waits for recent work only.
+// These handles have the flag CCC_WAITS. So has a pool with peers when it ends: it takes their access away first, at
+// once, while they may still use memory that was freed in stream order. Only close() makes it at once; code is never
+// unloaded at once. Else the handle is queued, and the release thread destroys it when no stream that was created here
+// has work left on its device. A device that always has some is not waited for for ever: streams are marked with
+// events, and once each has passed its mark all earlier work is done, and the driver waits for recent work only.
 //
 // A stream that is being captured can be neither queried nor marked: the capture would be lost. So how it was before
 // counts. Streams of other libraries are not looked at, since they may be destroyed at any time. The driver waits for

@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 
 import pytest
-from helpers import output_of, run_python
+from helpers import SUPPORT, output_of, run_python
 from scenarios import PTX
 
 from cuda_core_cffi import Device, DeviceMemoryResource, DeviceMemoryResourceOptions
@@ -82,7 +82,7 @@ def several(is_simulated: bool) -> Callable[..., str]:
 
     def run(code: str, **environment: str) -> str:
         code = PROLOGUE + textwrap.dedent(code)
-        return output_of(code, **{"CUDA_SIM_DEVICES": "3", **environment})
+        return output_of(code, str(SUPPORT), **{"CUDA_SIM_DEVICES": "3", **environment})
 
     return run
 
@@ -614,3 +614,97 @@ os._exit(0)
         assert address in text
         assert "device 0 has no access to memory of device 1" in text
         assert "peer_accessible_by" in text
+
+
+# the end of a pool
+
+
+@pytest.mark.parametrize("ends", ["pool.close()", "del pool, peers"], ids=["closed", "collected"])
+def test_a_pool_that_reuses_the_handle_of_another_has_no_peers(linked: Callable[..., str], ends: str) -> None:
+    text = linked(
+        f"""
+        import time
+        peers.add(second)
+        pool.allocate(SIZE).close()
+        handle = int(pool.handle)
+        {ends}
+        while lib.ccc_reclaim():
+            time.sleep(0.001)
+        pools = []
+        for _ in range(10):  # real drivers may give other handles first
+            pools.append(DeviceMemoryResource(first, DeviceMemoryResourceOptions()))
+            if int(pools[-1].handle) == handle:
+                break
+        print([list(each.peer_accessible_by) for each in pools] == [[]] * len(pools))
+        """
+    )
+    assert text == "True"
+
+
+def test_access_lasts_until_the_work_that_uses_the_memory_is_done(linked: Callable[..., str]) -> None:
+    text = linked(
+        """
+        import time
+        sys.path.insert(0, sys.argv[1])
+        from helpers import Gate
+        peers.add(second)
+        memory = pool.allocate(SIZE)
+        memory.fill(1, stream=first.default_stream)
+        first.sync()
+        second.set_current()
+        stream, add_one = second.create_stream(), kernel("add_one")
+        target = second.allocate(SIZE, stream)
+        with Gate(stream) as gate:
+            launch(stream, LaunchConfig(grid=1, block=32), add_one, memory)
+            memory.copy_to(target, stream=stream)
+            memory.close(stream)
+            pool.close()
+            lib.ccc_reclaim()
+            time.sleep(0.05)
+            gate.open()
+            stream.sync()
+        print(content(target)[:33] == bytes([2] * 32 + [1]))
+        while lib.ccc_reclaim():
+            time.sleep(0.001)
+        first.set_current()
+        print(live_objects()["pool"])
+        """
+    )
+    assert text.split("\n") == ["True", "0"]
+
+
+@pytest.mark.simulator_only("counts driver calls, and makes them fail")
+def test_access_is_taken_from_each_device_by_itself(several: Callable[..., str]) -> None:
+    text = several(
+        """
+        import time, warnings
+        from cuda_core_cffi import simulator
+        peers.update([1, 2])
+        with warnings.catch_warnings(record=True) as caught, simulator.trace() as calls:
+            warnings.simplefilter("always")
+            simulator.fail("cuMemPoolSetAccess", "CUDA_ERROR_UNKNOWN")
+            pool.close()
+            while lib.ccc_reclaim():
+                time.sleep(0.001)
+            first.create_stream().close()  # shows what cleanup could not do
+        print([name for name in calls.names if name.startswith("cuMemPool")])
+        print([warning.category.__name__ for warning in caught], "cuMemPoolSetAccess" in str(caught[0].message))
+        """
+    )
+    assert text.split("\n") == [
+        "['cuMemPoolGetAccess', 'cuMemPoolSetAccess', 'cuMemPoolGetAccess', 'cuMemPoolSetAccess', 'cuMemPoolDestroy']",
+        "['CUDAWarning'] True",
+    ]
+
+
+@pytest.mark.simulator_only("counts driver calls")
+def test_a_pool_without_peers_is_destroyed_at_once(several: Callable[..., str]) -> None:
+    text = several(
+        """
+        from cuda_core_cffi import simulator
+        with simulator.trace() as calls:
+            pool.close()
+        print([name for name in calls.names if name.startswith("cuMemPool")])
+        """
+    )
+    assert text == "['cuMemPoolGetAccess', 'cuMemPoolGetAccess', 'cuMemPoolDestroy']"

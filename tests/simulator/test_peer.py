@@ -213,3 +213,16 @@ def test_a_copy_between_contexts_needs_none_of_them(cu: Driver) -> None:
     assert cu.status("cuMemcpyPeer", target, c_void_p(64), source, None, c_size_t(64)) == "INVALID_CONTEXT"
     for pointer in (target, source):
         cu.cuMemFree_v2(pointer)
+
+
+def test_a_new_pool_has_the_access_of_the_one_that_was_destroyed_last() -> None:
+    printed = two(
+        """
+        granted = lambda pool: cu.out(c_int, "cuMemPoolGetAccess", pool, byref(Location(1, 1))).value
+        cu.cuMemFreeAsync(pooled, None)
+        print(access(3), granted(pool))
+        cu.cuMemPoolDestroy(pool)
+        print(*map(granted, (cu.pool(), cu.pool())))
+        """
+    )
+    assert printed == ["SUCCESS", "3", "3", "0"]

@@ -46,6 +46,37 @@ void sim_pool_reset_access(struct sim_pool *pool)
                      i == pool->device ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE);
 }
 
+// What other devices may do with the pool of a device that was destroyed last. Drivers give it to the next one, which
+// reuses the handle (nvbug 5698116).
+static struct recycled {
+    bool present;
+    int access[SIM_MAX_DEVICES];
+} recycled[SIM_MAX_DEVICES];  // guarded by the list's lock
+
+void sim_pool_recycle(struct sim_pool *pool)
+{
+    if (pool->device < 0 || pool->imported)
+        return;
+    pthread_mutex_lock(&list_lock);
+    struct recycled *left = &recycled[pool->device];
+    left->present = true;
+    for (int i = 0; i < SIM_MAX_DEVICES; i++)
+        left->access[i] = atomic_load(&pool->access[i]);
+    pthread_mutex_unlock(&list_lock);
+}
+
+void sim_pool_inherit(struct sim_pool *pool)
+{
+    if (pool->device < 0)
+        return;
+    pthread_mutex_lock(&list_lock);
+    struct recycled *left = &recycled[pool->device];
+    for (int i = 0; left->present && i < SIM_MAX_DEVICES; i++)
+        atomic_store(&pool->access[i], left->access[i]);
+    left->present = false;
+    pthread_mutex_unlock(&list_lock);
+}
+
 static CUresult reserve_addresses(struct sim_pool *pool)
 {
     if (pool->props.handleTypes)

@@ -213,6 +213,7 @@ SIM_API(cuMemPoolCreate, (CUmemoryPool *pool, const CUmemPoolProps *poolProps), 
     SIM_TRY(props_valid(poolProps));
     struct sim_pool *created;
     SIM_TRY(sim_pool_new(poolProps, &created));
+    sim_pool_inherit(created);
     *pool = (CUmemoryPool)sim_object_handle(created);
     return CUDA_SUCCESS;
 }
@@ -226,6 +227,7 @@ SIM_API(cuMemPoolDestroy, (CUmemoryPool pool), (pool))
     bool in_use = found->imports > 0;  // other pools last as long as their allocations
     pthread_mutex_unlock(&found->lock);
     SIM_REQUIRE(!found->is_default && !in_use && sim_object_retire(found));
+    sim_pool_recycle(found);
     return CUDA_SUCCESS;
 }
 
