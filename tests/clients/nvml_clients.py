@@ -4,8 +4,9 @@
 
     python tests/clients/nvml_clients.py [path of nvidia-smi]
 
-nvidia-ml-py, nvitop and gpustat are those of this interpreter's environment. Prints a line for each program; what a
-program printed instead of what was expected follows. A program that is not there is skipped, which its line says.
+The programs are installed for this interpreter: nvidia-ml-py, nvitop, gpustat and rapids-cli. A loop over NVLinks
+reads ``cuda.core.system``, of cuda-core if that is installed, and of this package. Prints a line for each program,
+followed by the output of a failed one. A program that is not installed is skipped.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -30,6 +32,7 @@ from cuda_core_cffi import simulator
 MB = 1 << 20
 MEMORY = 192 * MB
 DEVICES = 2
+LINK_COUNT = 18
 TEMPERATURE = 61
 TIMEOUT = 120
 # What NVML may answer for a device without the feature, or for a question about nothing.
@@ -77,24 +80,37 @@ def programs(smi: str | None, pid: int) -> list[tuple[str, list[str] | None, Che
     """Return the name, the command and the check of each program."""
 
     def of_module(name: str, *arguments: str) -> list[str] | None:
-        return [sys.executable, "-m", name, *arguments] if importlib.util.find_spec(name) else None
+        package = name.partition(".")[0]
+        return [sys.executable, "-m", name, *arguments] if importlib.util.find_spec(package) else None
 
     def of_smi(*arguments: str) -> list[str] | None:
         return [smi, *arguments] if smi else None
 
     pynvml = [sys.executable, __file__, "--pynvml"] if importlib.util.find_spec("pynvml") else None
+    alias = [sys.executable, "-m", "cuda_core_cffi.as_cuda_core"]
+    doctor = of_module("rapids_cli.cli", "doctor", "--verbose", "gpu", "memory", "nvlink", "cuda_driver")
+    peer = [sys.executable, __file__, "--links"] if has_cuda_core() else None
     used = str(MEMORY // MB)
     return [
         ("nvidia-ml-py", pynvml, shows(f"{DEVICES} devices", f"process {pid} has {used} MiB", "0 unexpected")),
         ("nvitop", of_module("nvitop", "-1"), shows("NVITOP", f"{TEMPERATURE}C", str(pid), f"{used}.0MiB")),
         ("gpustat", of_module("gpustat", "--json", "--show-all"), lambda text: problem_of_gpustat(text, pid)),
+        ("rapids-cli", doctor and [*alias, *doctor[1:]], shows(*DOCTOR, without=["failed"])),
+        ("links with cuda-core", peer, shows(*LINKS)),
+        ("links with this package", [*alias, __file__, "--links"], shows(*LINKS)),
         ("nvidia-smi", of_smi(), shows("Simulated GPU", f"{TEMPERATURE}C", f"{used}MiB")),
         ("nvidia-smi -q", of_smi("-q"), shows(*SMI_QUERY, f": {used} MiB", without=["Uninitialized", "Unknown Error"])),
         ("nvidia-smi -L", of_smi("-L"), shows("GPU 1: Simulated GPU", "UUID: GPU-73696d75-6c61")),
-        ("nvidia-smi nvlink -s", of_smi("nvlink", "-s"), shows("Link 17: 26.562 GB/s")),
+        ("nvidia-smi nvlink -s", of_smi("nvlink", "-s"), shows(f"Link {LINK_COUNT - 1}: 26.562 GB/s")),
     ]
 
 
+DOCTOR = (
+    f"GPU(s) detected: {DEVICES}",
+    f"All NVLinks active across {DEVICES} GPUs",
+    "All checks passed!",
+)
+LINKS = tuple(f"GPU {device}: {LINK_COUNT} of {LINK_COUNT} links active" for device in range(DEVICES))
 SMI_QUERY = (
     f"Attached GPUs                             : {DEVICES}",
     "Product Name                          : Simulated GPU",
@@ -102,6 +118,14 @@ SMI_QUERY = (
     f"GPU Current Temp                  : {TEMPERATURE} C",
     "Total                             : 1024 MiB",
 )
+
+
+def has_cuda_core() -> bool:
+    """Return whether cuda-core is installed."""
+    try:
+        return importlib.util.find_spec("cuda.core") is not None
+    except ModuleNotFoundError:  # no cuda at all
+        return False
 
 
 def shows(*expected: str, without: list[str] | None = None) -> Check:
@@ -204,7 +228,25 @@ def call_pynvml() -> None:
     pynvml.nvmlShutdown()
 
 
+# --- cuda.core.system -------------------------------------------------------------------------------------------------
+
+
+def count_links() -> None:
+    """Print how many NVLinks of each device are active, with a loop that ends at the first link that is not there."""
+    from cuda.core import system
+
+    warnings.simplefilter("ignore", DeprecationWarning)  # of max_links
+    for device in system.Device.get_all_devices():
+        states = []
+        for link in range(system.NvlinkInfo.max_links):
+            try:
+                states.append(bool(device.get_nvlink(link).state))
+            except (ValueError, system.InvalidArgumentError, system.NotSupportedError):
+                break
+        print(f"GPU {device.index}: {sum(states)} of {len(states)} links active")
+
+
 if __name__ == "__main__":
-    modes = {"--worker": work, "--pynvml": call_pynvml}
+    modes = {"--worker": work, "--pynvml": call_pynvml, "--links": count_links}
     mode = modes.get(sys.argv[1]) if len(sys.argv) > 1 else None
     sys.exit(mode() if mode else main())

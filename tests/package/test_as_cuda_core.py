@@ -175,7 +175,14 @@ def test_private_names_that_released_programs_import():
                 from cuda.core._module import Kernel, ObjectCode
                 from cuda.core._stream import IsStreamType, Stream
                 from cuda.core._utils.cuda_utils import CUDAError, NVRTCError, handle_return
+                import cuda.core._dlpack
+                import warnings
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", DeprecationWarning)
+                    from cuda.core.experimental._utils.cuda_utils import CUDAError as old_error, handle_return as old
                 import cuda_core_cffi as ours
+                assert (old_error, old) == (CUDAError, handle_return)
+                assert cuda.core._dlpack.DLDeviceType is DLDeviceType
                 assert (Event, Buffer, Kernel, Stream) == (ours.Event, ours.Buffer, ours.Kernel, ours.Stream)
                 assert (CUDAError, NVRTCError) == (ours.CUDAError, ours.NVRTCError)
                 assert int(DLDeviceType.kDLCUDA) == 2
