@@ -38,12 +38,14 @@ version = release = __version__
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx.ext.graphviz",
     "sphinx_copybutton",
     "mermaid_flowchart",
     "repository_links",
     "raw_api",
+    "summary_tables",
 ]
 exclude_patterns = ["extensions"]
 suppress_warnings = ["ref.python"]  # `Device` is first cuda_core_cffi.Device, then that of system
@@ -64,11 +66,12 @@ nb_execution_timeout = 120
 # Reference
 autodoc_default_options = {
     "members": True,
-    "member-order": "groupwise",
+    "member-order": "bysource",
     "show-inheritance": True,
     "inherited-members": "BaseException,Exception,tuple,str,int,Enum,IntEnum,StrEnum,MutableSet,MutableMapping,ABC",
 }
 autodoc_typehints_format = "short"
+autosummary_generate = False
 autodoc_class_signature = "mixed"
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True

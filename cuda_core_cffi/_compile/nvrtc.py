@@ -148,7 +148,7 @@ def _run(c_handle: Any, job: Job) -> Any:
     job.write(log)
     if status:
         hint = _explain_unknown_names(log, job.source) if job.expressions else ""
-        hint += explain_missing_header(log, bool(options.use_bundled_headers))
+        hint += explain_missing_header(log, bool(job.options.use_bundled_headers))
         raise nvrtc_failure(status, "nvrtcCompileProgram", log, hint)
     return program
 

@@ -206,7 +206,7 @@ def describe(status: int, call: str, logged: str = "") -> str:
 
 def hint_for(name: str) -> str | None:
     """Return what usually helps after a status, by its name, or None."""
-    if name in SIMULATED_HINTS and lib.ccc_driver_is_simulated():
+    if name in SIMULATED_HINTS and lib.ccc_driver_simulated():
         return SIMULATED_HINTS[name]
     return HINTS.get(name)
 

@@ -186,12 +186,6 @@ static int ccc_driver_used(void) { return ccc_driver.used; }
 
 static const char *ccc_driver_name(void) { return ccc_driver.name; }
 
-// Whether the library is the simulated driver, by whatever name it was loaded.
-static int ccc_driver_is_simulated(void)
-{
-    return ccc_driver.library != NULL && dlsym(ccc_driver.library, "cudaSimRecover") != NULL;
-}
-
 static const char *ccc_driver_error(void) { return ccc_driver.error; }
 
 static int ccc_driver_per_thread(void) { return ccc_driver.per_thread; }
