@@ -15,7 +15,7 @@ import textwrap
 import pytest
 from helpers import ROOT, output_of
 
-FRAGMENT = re.compile(r"^ *<!-- fragment: \S.* -->\n( *)```python\n.*?^\1```\n", re.DOTALL | re.MULTILINE)
+FRAGMENT = re.compile(r"^ *<!-- fragment: [^\n]+ -->\n( *)```python\n.*?^\1```\n", re.DOTALL | re.MULTILINE)
 BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 ON_THE_SIMULATOR = {"docs/simulator.md"}  # which it is about
 
@@ -39,3 +39,9 @@ def test_the_code_on_a_page_runs_from_the_first_block_to_the_last(page: str, tmp
     driver = {"CUDA_CORE_CFFI_DRIVER": "simulator"} if page in ON_THE_SIMULATOR else {}
     run = "import runpy, sys; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
     assert output_of(run, str(program), XDG_CACHE_HOME=str(tmp_path), **driver).split("\n")[-1] == "done"
+
+
+def test_every_mark_of_a_fragment_stands_before_a_block() -> None:
+    for path in ALL:
+        text = path.read_text(encoding="utf-8")
+        assert text.count("<!-- fragment:") == len(FRAGMENT.findall(text)) + text.count("`<!-- fragment:"), path
