@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from cuda_core_cffi import _capsule
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 
     from cuda_core_cffi._arrays.tensor_map import TensorMapDescriptor, TensorMapDescriptorOptions
     from cuda_core_cffi.typing import TensorMapInterleave, TensorMapL2Promotion, TensorMapOOBFill, TensorMapSwizzle
+    from cuda_core_cffi.typing._option_dicts import TensorMapDescriptorOptionsDict
 
 T = TypeVar("T")
 
@@ -448,7 +449,7 @@ class StridedMemoryView(Uncopyable):
         self,
         box_dim: tuple[int, ...] | None = None,
         *,
-        options: TensorMapDescriptorOptions | Mapping[str, Any] | None = None,
+        options: TensorMapDescriptorOptions | TensorMapDescriptorOptionsDict | None = None,
         element_strides: tuple[int, ...] | None = None,
         data_type: object | None = None,
         interleave: TensorMapInterleave | None = None,

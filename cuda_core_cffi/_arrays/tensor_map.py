@@ -9,7 +9,7 @@ import enum
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from cuda_core_cffi._arrays.strided_memory_view import StridedMemoryView
@@ -33,6 +33,7 @@ from cuda_core_cffi.typing import (
 
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
+    from cuda_core_cffi.typing._option_dicts import TensorMapDescriptorOptionsDict
 
 E = TypeVar("E", bound=enum.IntEnum)
 
@@ -305,7 +306,7 @@ class TensorMapDescriptor(Uncopyable):
         cls,
         view: StridedMemoryView,
         box_dim: Any,
-        options: TensorMapDescriptorOptions | Mapping[str, Any] | None,
+        options: TensorMapDescriptorOptions | TensorMapDescriptorOptionsDict | None,
         given: tuple[Any, ...],
     ) -> TensorMapDescriptor:
         """Describe an array that is copied box by box: :meth:`StridedMemoryView.as_tensor_map`."""

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from cuda_core_cffi._code.image import FORMAT_NAMES
 from cuda_core_cffi._code.object_code import ObjectCode
@@ -25,6 +24,7 @@ from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
 if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
+    from cuda_core_cffi.typing._option_dicts import LinkerOptionsDict
 
 _told: set[str] = set()  # why the driver links, once somebody was warned
 
@@ -84,7 +84,7 @@ class Linker(Handle):
 
     _backend: LinkBackend
 
-    def __init__(self, *object_codes: ObjectCode, options: LinkerOptions | Mapping[str, Any] | None = None) -> None:
+    def __init__(self, *object_codes: ObjectCode, options: LinkerOptions | LinkerOptionsDict | None = None) -> None:
         refuse_again(self)
         self._inputs = _check_inputs(object_codes)
         wanted = check_options(LinkerOptions, options, "Linker")
@@ -111,7 +111,7 @@ class Linker(Handle):
     def __repr__(self) -> str:
         return f"<Linker backend={str(self._backend.backend)!r}>"
 
-    def link(self, target_type: ObjectCodeFormatType | str) -> ObjectCode:
+    def link(self, target_type: ObjectCodeFormatType | Literal["cubin", "ptx", "ltoir"]) -> ObjectCode:
         """Link the inputs.
 
         Parameters

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from cuda_core_cffi._code.object_code import ObjectCode
@@ -25,6 +25,7 @@ from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType, PCH
 
 if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
+    from cuda_core_cffi.typing._option_dicts import ProgramOptionsDict
 
 _CODE = str | bytes | bytearray
 
@@ -96,8 +97,8 @@ class Program(Handle):
     def __init__(
         self,
         code: str | bytes | bytearray,
-        code_type: SourceCodeType | str,
-        options: ProgramOptions | Mapping[str, Any] | None = None,
+        code_type: SourceCodeType | Literal["c++", "ptx", "nvvm"],
+        options: ProgramOptions | ProgramOptionsDict | None = None,
     ) -> None:
         refuse_again(self)
         self._compiler = compiler = compiler_for(code_type)
@@ -141,7 +142,7 @@ class Program(Handle):
 
     def compile(
         self,
-        target_type: ObjectCodeFormatType | str | None = None,
+        target_type: ObjectCodeFormatType | Literal["ptx", "cubin", "ltoir"] | None = None,
         name_expressions: Sequence[str] | Literal[False] | None = (),
         logs: Any = None,
         *,

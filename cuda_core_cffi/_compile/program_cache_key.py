@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from cuda_core_cffi._code.carried_ptx import carries_ptx
 from cuda_core_cffi._compile.compiler import Compiler
@@ -15,6 +15,9 @@ from cuda_core_cffi._compile.resolved_options import ResolvedOptions, resolve
 from cuda_core_cffi._core.option_spelling import is_asked_for
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi.typing import ObjectCodeFormatType, SourceCodeType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi.typing._option_dicts import ProgramOptionsDict
 
 _FORMAT = b"cuda-core-cffi program 2"  # to be changed with what goes into a key, so that old entries are not found
 
@@ -28,9 +31,9 @@ _SIDE_EFFECTS = {
 def make_program_cache_key(
     *,
     code: str | bytes,
-    code_type: SourceCodeType | str,
-    options: ProgramOptions | Mapping[str, Any],
-    target_type: ObjectCodeFormatType | str,
+    code_type: SourceCodeType | Literal["c++", "ptx", "nvvm"],
+    options: ProgramOptions | ProgramOptionsDict,
+    target_type: ObjectCodeFormatType | Literal["ptx", "cubin", "ltoir"],
     name_expressions: Sequence[str | bytes | bytearray] = (),
     extra_digest: bytes | None = None,
 ) -> bytes:

@@ -7,9 +7,8 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, Self
 
 from cuda_core_cffi import _streams
 from cuda_core_cffi._core import calls
@@ -46,6 +45,14 @@ if TYPE_CHECKING:
         SurfaceObject,
         TextureObject,
         TextureObjectOptions,
+    )
+    from cuda_core_cffi.typing._option_dicts import (
+        ContextOptionsDict,
+        EventOptionsDict,
+        MipmappedArrayOptionsDict,
+        OpaqueArrayOptionsDict,
+        StreamOptionsDict,
+        TextureObjectOptionsDict,
     )
 
 NAME_SIZE = 256
@@ -262,7 +269,7 @@ class Device(calls.DeviceFinder):
         if status:
             raise note_current_context(failure(status))
 
-    def create_context(self, options: ContextOptions | Mapping[str, Any] | None = None) -> Context:
+    def create_context(self, options: ContextOptions | ContextOptionsDict | None = None) -> Context:
         """Create a green context: one that has some of the device's resources. It does not become current.
 
         Parameters
@@ -288,7 +295,7 @@ class Device(calls.DeviceFinder):
 
     @calls.native(raise_status)
     def create_stream(
-        self, obj: IsStreamType | None = None, options: StreamOptions | Mapping[str, Any] | None = None
+        self, obj: IsStreamType | None = None, options: StreamOptions | StreamOptionsDict | None = None
     ) -> Stream:
         """Create a stream, or wrap another library's.
 
@@ -320,7 +327,7 @@ class Device(calls.DeviceFinder):
         return Stream._create(self._device_id, options)
 
     @calls.native(raise_status)
-    def create_event(self, options: EventOptions | Mapping[str, Any] | None = None) -> Event:
+    def create_event(self, options: EventOptions | EventOptionsDict | None = None) -> Event:
         """Create an event, not yet recorded.
 
         Parameters
@@ -380,7 +387,7 @@ class Device(calls.DeviceFinder):
             return pool.allocate(size, stream)  # quicker without the keyword, which resources of others must get
         return self.memory_resource.allocate(size, stream=stream)
 
-    def create_opaque_array(self, options: OpaqueArrayOptions | Mapping[str, Any]) -> OpaqueArray:
+    def create_opaque_array(self, options: OpaqueArrayOptions | OpaqueArrayOptionsDict) -> OpaqueArray:
         """Allocate an array that kernels use through textures and surfaces.
 
         Parameters
@@ -401,7 +408,7 @@ class Device(calls.DeviceFinder):
         found: OpaqueArray = registry.texture.OpaqueArray._create(self._device_id, options)
         return found
 
-    def create_mipmapped_array(self, options: MipmappedArrayOptions | Mapping[str, Any]) -> MipmappedArray:
+    def create_mipmapped_array(self, options: MipmappedArrayOptions | MipmappedArrayOptionsDict) -> MipmappedArray:
         """Allocate an array with levels.
 
         Parameters
@@ -425,7 +432,7 @@ class Device(calls.DeviceFinder):
         return found
 
     def create_texture_object(
-        self, resource: ResourceDescriptor, options: TextureObjectOptions | Mapping[str, Any] | None = None
+        self, resource: ResourceDescriptor, options: TextureObjectOptions | TextureObjectOptionsDict | None = None
     ) -> TextureObject:
         """Make a texture, through which kernels sample an array or a buffer.
 

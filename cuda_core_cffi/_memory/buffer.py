@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, overload
 
 from cuda_core_cffi import _memory
@@ -29,6 +29,7 @@ from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 if TYPE_CHECKING:
     from cuda_core_cffi._memory.copy_options import CopyOptions
     from cuda_core_cffi.typing import StreamWaitValueType  # which brings all enumerations
+    from cuda_core_cffi.typing._option_dicts import CopyOptionsDict
 
 T = TypeVar("T")
 
@@ -173,15 +174,15 @@ class Buffer(Exporter):
 
     @overload
     def copy_to(
-        self, dst: Buffer | None = None, *, stream: IsStreamType, options: CopyOptions | Mapping[str, Any] | None = None
+        self, dst: Buffer | None = None, *, stream: IsStreamType, options: CopyOptions | CopyOptionsDict | None = None
     ) -> Buffer: ...
 
     @overload
-    def copy_to(self, dst: T, *, stream: IsStreamType, options: CopyOptions | Mapping[str, Any] | None = None) -> T: ...
+    def copy_to(self, dst: T, *, stream: IsStreamType, options: CopyOptions | CopyOptionsDict | None = None) -> T: ...
 
     @native(copy_to_failed)
     def copy_to(
-        self, dst: Any = None, *, stream: IsStreamType, options: CopyOptions | Mapping[str, Any] | None = None
+        self, dst: Any = None, *, stream: IsStreamType, options: CopyOptions | CopyOptionsDict | None = None
     ) -> object:
         """Copy this buffer into another, or into an object with memory of the host.
 
@@ -226,7 +227,7 @@ class Buffer(Exporter):
 
     @native(copy_from_failed)
     def copy_from(
-        self, src: Any, *, stream: IsStreamType, options: CopyOptions | Mapping[str, Any] | None = None
+        self, src: Any, *, stream: IsStreamType, options: CopyOptions | CopyOptionsDict | None = None
     ) -> None:
         """Copy another buffer, or an object with memory of the host, into this one.
 

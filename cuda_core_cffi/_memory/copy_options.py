@@ -22,6 +22,7 @@ from cuda_core_cffi.typing import IsStreamType
 
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
+    from cuda_core_cffi.typing._option_dicts import CopyOptionsDict
 
 
 class MemcpySrcAccessOrder(enum.StrEnum):
@@ -101,7 +102,7 @@ FLAGS = {
 }
 
 
-def copy_attributes(options: CopyOptions | Mapping[str, Any] | None, what: str) -> Any:
+def copy_attributes(options: CopyOptions | CopyOptionsDict | None, what: str) -> Any:
     """Return the driver's attributes for options; ``what`` is the operation. Equal options have the same ones."""
     return native(check_options(CopyOptions, options, what))
 
@@ -126,7 +127,7 @@ def copy_batch(
     srcs: Sequence[Buffer],
     dsts: Sequence[Buffer],
     *,
-    options: CopyOptions | Mapping[str, Any] | Sequence[CopyOptions | Mapping[str, Any]] | None = None,
+    options: CopyOptions | CopyOptionsDict | Sequence[CopyOptions | CopyOptionsDict] | None = None,
 ) -> None:
     r"""Copy each source into the destination at the same place, in one call to the driver.
 

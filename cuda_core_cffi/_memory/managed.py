@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._core.errors import UnavailableError, check, cuda_version, failure, last_failure
 from cuda_core_cffi._core.ffi import lib
@@ -17,6 +16,9 @@ from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory.managed_buffer import ManagedBuffer
 from cuda_core_cffi._memory.pool import MemPool, pool_properties
 from cuda_core_cffi.typing import ManagedMemoryLocationType
+
+if TYPE_CHECKING:
+    from cuda_core_cffi.typing._option_dicts import ManagedMemoryResourceOptionsDict
 
 FIRST_DRIVER = 13000
 HOST_ORDINAL = -1
@@ -80,7 +82,7 @@ class ManagedMemoryResource(MemPool[ManagedBuffer]):
     _BUFFER = ManagedBuffer
     _preferred: tuple[ManagedMemoryLocationType, int | None] | None
 
-    def __init__(self, options: ManagedMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:
+    def __init__(self, options: ManagedMemoryResourceOptions | ManagedMemoryResourceOptionsDict | None = None) -> None:
         refuse_again(self)
         preferred = None
         if options is not None:

@@ -5,8 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 from cuda_core_cffi._core.errors import check
 from cuda_core_cffi._core.ffi import lib
@@ -17,6 +16,9 @@ from cuda_core_cffi._memory.buffer import Buffer
 from cuda_core_cffi._memory.ipc import IPCAllocationHandle, IPCPool, Share
 from cuda_core_cffi._memory.pool import MemPool, check_max_size, pool_properties
 from cuda_core_cffi._memory.resource import whole_number
+
+if TYPE_CHECKING:
+    from cuda_core_cffi.typing._option_dicts import PinnedMemoryResourceOptionsDict
 
 NO_DEVICE = -1
 NO_NODE = -1
@@ -70,7 +72,7 @@ class PinnedMemoryResource(IPCPool, MemPool[Buffer]):
     _BUFFER = Buffer
     _device_id = NO_DEVICE
 
-    def __init__(self, options: PinnedMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:
+    def __init__(self, options: PinnedMemoryResourceOptions | PinnedMemoryResourceOptionsDict | None = None) -> None:
         refuse_again(self)
         kind, node, share = lib.CU_MEM_ALLOCATION_TYPE_PINNED, NO_NODE, None
         if options is None:

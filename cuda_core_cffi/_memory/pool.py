@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from cuda_core_cffi._core import calls
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from cuda_core_cffi._core.ffi import CData
     from cuda_core_cffi._memory.pool_options import DeviceMemoryResourceOptions
+    from cuda_core_cffi.typing._option_dicts import DeviceMemoryResourceOptionsDict
 
 KEEP_ALL = LARGEST_SIZE
 SHARED = lib.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
@@ -286,7 +287,9 @@ class DeviceMemoryResource(IPCPool, MemPool[Buffer]):
     _access = (True, False)
     _BUFFER = Buffer
 
-    def __init__(self, device_id: Any, options: DeviceMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, device_id: Any, options: DeviceMemoryResourceOptions | DeviceMemoryResourceOptionsDict | None = None
+    ) -> None:
         refuse_again(self)
         ordinal: int = registry.device(device_id).device_id
         share = None

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cuda_core_cffi._core import calls
@@ -31,6 +30,7 @@ from cuda_core_cffi.typing import (
 
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
+    from cuda_core_cffi.typing._option_dicts import VirtualMemoryResourceOptionsDict
 
 
 class VirtualMemoryResource(Uncopyable, MemoryResource):
@@ -60,7 +60,9 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
     _IS_UNIFORM = True
     _NOT_COPIED_BECAUSE = "its buffers grow through it alone; create another from the same options"
 
-    def __init__(self, device_id: Any, config: VirtualMemoryResourceOptions | Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, device_id: Any, config: VirtualMemoryResourceOptions | VirtualMemoryResourceOptionsDict | None = None
+    ) -> None:
         self._device: int = registry.device(device_id).device_id
         self._plan = self._make_plan(config)
         is_host = self._plan.options.location_type != VirtualMemoryLocationType.DEVICE
@@ -140,7 +142,10 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
         check(lib.ccc_virtual_deallocate(self._device, address, size, ffi.NULL if queue is None else queue._c_handle))
 
     def modify_allocation(
-        self, buf: Buffer, new_size: int, config: VirtualMemoryResourceOptions | Mapping[str, Any] | None = None
+        self,
+        buf: Buffer,
+        new_size: int,
+        config: VirtualMemoryResourceOptions | VirtualMemoryResourceOptionsDict | None = None,
     ) -> Buffer:
         """Grow a buffer; its content stays, and nothing is copied.
 
@@ -186,7 +191,7 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
         buf._grow_to(plan.round_up(whole_size(new_size)), plan)
         return buf
 
-    def _make_plan(self, config: VirtualMemoryResourceOptions | Mapping[str, Any] | None) -> Plan:
+    def _make_plan(self, config: VirtualMemoryResourceOptions | VirtualMemoryResourceOptionsDict | None) -> Plan:
         return Plan(self._device, check_options(VirtualMemoryResourceOptions, config, "VirtualMemoryResource"))
 
     @property

@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal
 
 from cuda_core_cffi import _streams
 from cuda_core_cffi._core.ffi import ffi, lib
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cuda_core_cffi._streams.options import ContextOptions, StreamOptions
     from cuda_core_cffi._streams.resources import DeviceResources
     from cuda_core_cffi._streams.stream import Stream
+    from cuda_core_cffi.typing._option_dicts import ContextOptionsDict, StreamOptionsDict
 
 
 class Context(Handle):
@@ -52,7 +53,7 @@ class Context(Handle):
             )
         super().close()
 
-    def create_stream(self, options: StreamOptions | Mapping[str, Any] | None = None) -> Stream:
+    def create_stream(self, options: StreamOptions | StreamOptionsDict | None = None) -> Stream:
         """Create a stream in this green context, whatever is current.
 
         Parameters
@@ -115,7 +116,7 @@ class Context(Handle):
 
 
 def create_green_context(
-    device_id: int, options: ContextOptions | Mapping[str, Any] | Literal[False] | None
+    device_id: int, options: ContextOptions | ContextOptionsDict | Literal[False] | None
 ) -> Context:
     """Make a green context, which does not become current, of the resources in the options."""
     if options is None or options is False:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 
 from cuda_core_cffi._core.copying import NoConstructor
@@ -19,6 +19,7 @@ from cuda_core_cffi.typing import WorkqueueSharingScopeType
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
     from cuda_core_cffi._streams.context import Context
+    from cuda_core_cffi.typing._option_dicts import SMResourceOptionsDict, WorkqueueResourceOptionsDict
 
 T = TypeVar("T")
 
@@ -132,7 +133,7 @@ class SMResource(NoConstructor):
         return f"<SMResource sm_count={self.sm_count}{' dry run' if self._is_dry else ''}>"
 
     def split(
-        self, options: SMResourceOptions | Mapping[str, Any], *, dry_run: bool = False
+        self, options: SMResourceOptions | SMResourceOptionsDict, *, dry_run: bool = False
     ) -> tuple[list[SMResource], SMResource]:
         """Split the set into groups that have no multiprocessor in common, and what is left.
 
@@ -255,7 +256,7 @@ class WorkqueueResource(NoConstructor):
     def __repr__(self) -> str:
         return f"<WorkqueueResource sharing_scope={self.sharing_scope!s} concurrency_limit={self.concurrency_limit}>"
 
-    def configure(self, options: WorkqueueResourceOptions | Mapping[str, Any]) -> None:
+    def configure(self, options: WorkqueueResourceOptions | WorkqueueResourceOptionsDict) -> None:
         """Change the resource itself.
 
         Parameters

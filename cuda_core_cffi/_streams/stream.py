@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cuda_core_cffi import _streams
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from cuda_core_cffi._streams.options import EventOptions, StreamOptions
     from cuda_core_cffi._streams.resources import DeviceResources
     from cuda_core_cffi.graph.builder import GraphBuilder
+    from cuda_core_cffi.typing._option_dicts import EventOptionsDict, StreamOptionsDict
 
 PROTOCOL_VERSION = 0
 LOWEST_PRIORITY = 0  # on every device
@@ -147,7 +148,7 @@ class Stream(Handle):
             after_wait(status, self)
 
     @native(raise_failure)
-    def record(self, event: Event | None = None, options: EventOptions | Mapping[str, Any] | None = None) -> Event:
+    def record(self, event: Event | None = None, options: EventOptions | EventOptionsDict | None = None) -> Event:
         """Record an event: it is reached when the work now in the stream is done.
 
         Parameters
@@ -316,7 +317,7 @@ class Stream(Handle):
         return self
 
     @classmethod
-    def _create_in(cls, context: Context, options: StreamOptions | Mapping[str, Any] | None) -> Self:
+    def _create_in(cls, context: Context, options: StreamOptions | StreamOptionsDict | None) -> Self:
         """Create a stream in a green context."""
         priority = LOWEST_PRIORITY
         if options is not None:

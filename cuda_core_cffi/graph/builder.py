@@ -7,10 +7,9 @@ from __future__ import annotations
 import enum
 import os
 import weakref
-from collections.abc import Mapping
 from functools import partial
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cuda_core_cffi._core.calls import make
 from cuda_core_cffi._core.errors import CUDAError, failure
@@ -26,6 +25,9 @@ from cuda_core_cffi.graph.executable import Graph
 from cuda_core_cffi.graph.node_maker import NodeMaker
 from cuda_core_cffi.graph.options import GraphCompleteOptions, GraphDebugPrintOptions
 from cuda_core_cffi.graph.state import changing, listed
+
+if TYPE_CHECKING:
+    from cuda_core_cffi.typing._option_dicts import GraphCompleteOptionsDict, GraphDebugPrintOptionsDict
 
 
 class Mode(enum.StrEnum):
@@ -263,7 +265,7 @@ class GraphBuilder(StreamProxy):
             flush_releases()
         return self
 
-    def complete(self, options: GraphCompleteOptions | Mapping[str, Any] | None = None) -> Graph:
+    def complete(self, options: GraphCompleteOptions | GraphCompleteOptionsDict | None = None) -> Graph:
         """Make an executable of the graph.
 
         Parameters
@@ -289,7 +291,7 @@ class GraphBuilder(StreamProxy):
         return definition.instantiate(options)
 
     def debug_dot_print(
-        self, path: str | os.PathLike[str], options: GraphDebugPrintOptions | Mapping[str, Any] | None = None
+        self, path: str | os.PathLike[str], options: GraphDebugPrintOptions | GraphDebugPrintOptionsDict | None = None
     ) -> None:
         """Have the driver write the graph to a file, in the DOT language.
 

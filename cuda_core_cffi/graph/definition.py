@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -35,6 +34,7 @@ from cuda_core_cffi.graph.state import (
 if TYPE_CHECKING:
     from cuda_core_cffi._core.ffi import CData
     from cuda_core_cffi.graph.nodes import EmptyNode
+    from cuda_core_cffi.typing._option_dicts import GraphCompleteOptionsDict, GraphDebugPrintOptionsDict
 
 LARGEST_CONDITION = 2**32 - 1
 
@@ -144,7 +144,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
             raise self._failure(status)
         return GraphCondition._from_handle(int(handle[0]), self._state.root)
 
-    def instantiate(self, options: GraphCompleteOptions | Mapping[str, Any] | None = None) -> Graph:
+    def instantiate(self, options: GraphCompleteOptions | GraphCompleteOptionsDict | None = None) -> Graph:
         """Make an executable of the graph.
 
         Parameters
@@ -170,7 +170,7 @@ class GraphDefinition(NodeMaker, GraphHandle):
         return instantiate(self, options)
 
     def debug_dot_print(
-        self, path: str | os.PathLike[str], options: GraphDebugPrintOptions | Mapping[str, Any] | None = None
+        self, path: str | os.PathLike[str], options: GraphDebugPrintOptions | GraphDebugPrintOptionsDict | None = None
     ) -> None:
         """Have the driver write the graph to a file, in the DOT language.
 

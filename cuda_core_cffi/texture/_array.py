@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from cuda_core_cffi._device.device import Device
+    from cuda_core_cffi.typing._option_dicts import MipmappedArrayOptionsDict, OpaqueArrayOptionsDict
 
 MOST_AXES = 3
 MOST_KNOWN = 128  # kinds of arrays
@@ -270,7 +271,7 @@ class OpaqueArray(ArrayBase):
     __iter__: ClassVar[None] = None  # __getitem__ alone would make it iterable
 
     @classmethod
-    def _create(cls, device: int, options: OpaqueArrayOptions | Mapping[str, Any]) -> OpaqueArray:
+    def _create(cls, device: int, options: OpaqueArrayOptions | OpaqueArrayOptionsDict) -> OpaqueArray:
         if not isinstance(options, OpaqueArrayOptions):
             options = check_options(OpaqueArrayOptions, options, "Device.create_opaque_array")
         wanted = describe(options)
@@ -431,7 +432,7 @@ class MipmappedArray(ArrayBase):
         return f"{super()._describe()} num_levels={self._num_levels}"
 
     @classmethod
-    def _create(cls, device: int, options: MipmappedArrayOptions | Mapping[str, Any]) -> MipmappedArray:
+    def _create(cls, device: int, options: MipmappedArrayOptions | MipmappedArrayOptionsDict) -> MipmappedArray:
         given = dataclasses.replace(check_options(MipmappedArrayOptions, options, "Device.create_mipmapped_array"))
         wanted, levels = describe(given), given.num_levels
         most = max(wanted.shape).bit_length()

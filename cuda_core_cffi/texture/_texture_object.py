@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 import numbers
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cuda_core_cffi._core.ffi import ffi, lib
@@ -20,6 +19,7 @@ from cuda_core_cffi.typing import AddressModeType, ArrayFormatType, FilterModeTy
 
 if TYPE_CHECKING:
     from cuda_core_cffi._device.device import Device
+    from cuda_core_cffi.typing._option_dicts import TextureObjectOptionsDict
 
 MOST_AXES = 3
 MOST_KNOWN = 128  # ways of sampling
@@ -122,7 +122,7 @@ class TextureObject(Bindless):
 
     @classmethod
     def _create(
-        cls, device: int, resource: object, options: TextureObjectOptions | Mapping[str, Any] | None
+        cls, device: int, resource: object, options: TextureObjectOptions | TextureObjectOptionsDict | None
     ) -> TextureObject:
         if not isinstance(resource, ResourceDescriptor):
             raise TypeError(f"resource must be a ResourceDescriptor, not {type(resource).__name__}")
