@@ -93,7 +93,7 @@ static void ccc_pool_revoke_access(const ccc_handle *pool)
             continue;
         CUresult result = cuMemPoolSetAccess((CUmemoryPool)CCC_POINTER(pool), &none, 1);
         if (result)
-            ccc_cleanup_failed((int)result, "cuMemPoolSetAccess");
+            ccc_cleanup_failed((int)result, "cuMemPoolSetAccess", pool->value);
     }
 }
 
