@@ -148,25 +148,26 @@ static bool read_sensors(const char *text)
 // --- Variables ----------------------------------------------------------------------------------------------------
 
 static const struct variable {
-    const char *name;  // without the prefix
+    const char *name;
     bool (*read)(const char *text);
     const char *allowed;
 } variables[] = {
-    {"COMPUTE_CAPABILITY", read_capability, "a compute capability such as 9.0"},
-    {"DELAY_SECONDS", read_delay_seconds, "a number of seconds such as 0.01; 0 for no delay"},
-    {"DEVICES", read_devices, "a number of devices from 0 to 16"},
-    {"DRIVER_VERSION", read_version, "1000 * major + 10 * minor of a CUDA version, such as 13000 for CUDA 13.0"},
-    {"FANS", read_fans, "a number of fans from 0 to 8"},
-    {"KERNEL_SECONDS", read_kernel_seconds, "a number of seconds such as 60; 0 for no limit"},
-    {"LIBRARY", NULL, NULL},  // the programs that load this library read it
-    {"MEMORY", read_memory, "a number of bytes from 1M to 1T, with K, M, G or T, such as 4G"},
-    {"NVLINKS", read_nvlinks, "a number of NVLinks from 0 to 18"},
-    {"PEER_ACCESS", read_peer_access, "0 or 1"},
-    {"REPORT", read_report, "stderr"},
-    {"SENSORS", read_sensors,
+    {"CUDA_SIM_COMPUTE_CAPABILITY", read_capability, "a compute capability such as 9.0"},
+    {"CUDA_SIM_DELAY_SECONDS", read_delay_seconds, "a number of seconds such as 0.01; 0 for no delay"},
+    {"CUDA_SIM_DEVICES", read_devices, "a number of devices from 0 to 16"},
+    {"CUDA_SIM_DRIVER_VERSION", read_version,
+     "1000 * major + 10 * minor of a CUDA version, such as 13000 for CUDA 13.0"},
+    {"CUDA_SIM_FANS", read_fans, "a number of fans from 0 to 8"},
+    {"CUDA_SIM_KERNEL_SECONDS", read_kernel_seconds, "a number of seconds such as 60; 0 for no limit"},
+    {"CUDA_SIM_LIBRARY", NULL, NULL},  // the programs that load this library read it
+    {"CUDA_SIM_MEMORY", read_memory, "a number of bytes from 1M to 1T, with K, M, G or T, such as 4G"},
+    {"CUDA_SIM_NVLINKS", read_nvlinks, "a number of NVLinks from 0 to 18"},
+    {"CUDA_SIM_PEER_ACCESS", read_peer_access, "0 or 1"},
+    {"CUDA_SIM_REPORT", read_report, "stderr"},
+    {"CUDA_SIM_SENSORS", read_sensors,
      "settings such as temperature=85,1:power=300000, of sensors that simulator.sensors() names"},
-    {"SHARED", read_shared, NULL},
-    {"VECTORS", read_vectors, "0 or 1"},
+    {"CUDA_SIM_SHARED", read_shared, NULL},
+    {"CUDA_SIM_VECTORS", read_vectors, "0 or 1"},
 };
 enum { VARIABLES = sizeof variables / sizeof *variables };
 
@@ -181,19 +182,17 @@ static const struct variable *find_variable(const char *name, size_t length)
 static void refuse_name(const char *name, size_t length)
 {
     size_t size = sizeof config.problem;
-    size_t used =
-        (size_t)snprintf(config.problem, size, "%s%.*s is not a variable of the simulated driver; these are:", PREFIX,
-                         (int)(length < NAME ? length : NAME), name);
+    size_t used = (size_t)snprintf(config.problem, size, "%.*s is not a variable of the simulated driver; these are:",
+                                   (int)(length < NAME ? length : NAME), name);
     for (size_t i = 0; i < VARIABLES && used < size; i++)
-        used +=
-            (size_t)snprintf(config.problem + used, size - used, "%s %s%s", i ? "," : "", PREFIX, variables[i].name);
+        used += (size_t)snprintf(config.problem + used, size - used, "%s %s", i ? "," : "", variables[i].name);
 }
 
 static void refuse_value(const struct variable *variable, const char *text)
 {
     int major, minor, length = 0;
-    int used = snprintf(config.problem, sizeof config.problem, "%s%s=%.*s is not valid: it must be %s", PREFIX,
-                        variable->name, NAME, text, variable->allowed);
+    int used = snprintf(config.problem, sizeof config.problem, "%s=%.*s is not valid: it must be %s", variable->name,
+                        NAME, text, variable->allowed);
     if (variable->read == read_version && sscanf(text, "%2d.%2d%n", &major, &minor, &length) == 2 && !text[length])
         snprintf(config.problem + used, sizeof config.problem - (size_t)used, "; CUDA %d.%d is %d", major, minor,
                  1000 * major + 10 * minor);
@@ -202,12 +201,12 @@ static void refuse_value(const struct variable *variable, const char *text)
 // Only a folder may have an empty value. The first problem is the one that is described.
 static void read_variable(const char *entry)
 {
-    const char *name = entry + sizeof PREFIX - 1, *equals = strchr(name, '=');
+    const char *equals = strchr(entry, '=');
     if (!equals || config.problem[0])
         return;
-    const struct variable *variable = find_variable(name, (size_t)(equals - name));
+    const struct variable *variable = find_variable(entry, (size_t)(equals - entry));
     if (!variable)
-        refuse_name(name, (size_t)(equals - name));
+        refuse_name(entry, (size_t)(equals - entry));
     else if (variable->read && (equals[1] || variable->read == read_shared) && !variable->read(equals + 1))
         refuse_value(variable, equals + 1);
 }
