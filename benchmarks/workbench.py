@@ -220,6 +220,7 @@ class Workbench(Bench):
         self.device = api.Device()
         self.device.set_current()
         self.default_stream = self.device.default_stream
+        # cuda-core has no cubins that the simulated driver runs
         self.target = "ptx" if "Simulated" in self.device.name else "cubin"
 
     def statement(self, row: Row) -> Statement:

@@ -57,8 +57,7 @@ def main() -> int:
 
     folders = [find_nvidia_header_directory(name) for name in ("cudart", "cccl")]
     options = ProgramOptions(arch=f"sm_{device.arch}", include_path=[folder for folder in folders if folder])
-    target = "ptx" if "Simulated" in device.name else "cubin"
-    kernel = Program(SOURCE, "c++", options).compile(target).get_kernel("histogram")
+    kernel = Program(SOURCE, "c++", options).compile().get_kernel("histogram")
 
     pinned = LegacyPinnedMemoryResource()
     values, counts = pinned.allocate(4 * COUNT), pinned.allocate(4 * BINS)

@@ -51,8 +51,7 @@ def main() -> int:
     device = Device()
     device.set_current()
     stream = device.create_stream()
-    simulated = "Simulated" in device.name
-    code = Program(SOURCE, "c++").compile("ptx" if simulated else "cubin")
+    code = Program(SOURCE, "c++").compile()
     step, decide = code.get_kernel("step"), code.get_kernel("decide")
     config, one = LaunchConfig(grid=-(-COUNT // 256), block=256), LaunchConfig(grid=1, block=1)
 

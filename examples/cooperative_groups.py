@@ -56,8 +56,7 @@ def main() -> int:
 
     folders = [find_nvidia_header_directory(name) for name in ("cudart", "cccl")]
     options = ProgramOptions(arch=f"sm_{device.arch}", include_path=[folder for folder in folders if folder])
-    target = "ptx" if "Simulated" in device.name else "cubin"
-    kernel = Program(SOURCE, "c++", options).compile(target).get_kernel("normalize")
+    kernel = Program(SOURCE, "c++", options).compile().get_kernel("normalize")
 
     # Blocks that wait for each other must be on the device at the same time: no more than fit.
     fit = kernel.occupancy.max_active_blocks_per_multiprocessor(BLOCK, 0) * device.properties.multiprocessor_count

@@ -41,8 +41,7 @@ class Gpu:
         self.stream = self.device.create_stream()
         self.pool = DeviceMemoryResource(self.device, {"ipc_enabled": True})
         options = ProgramOptions(arch=f"sm_{self.device.arch}")
-        target = "ptx" if "Simulated" in self.device.name else "cubin"
-        self.kernel = Program(SOURCE, "c++", options).compile(target).get_kernel("square")
+        self.kernel = Program(SOURCE, "c++", options).compile().get_kernel("square")
         self.shared: list[object] = []
 
     def square(self, values: object, keep: bool = False) -> np.ndarray | bytes:

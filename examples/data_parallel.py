@@ -237,7 +237,7 @@ class Fit:
         options = ProgramOptions(
             arch=f"sm_{device.arch}", define_macro=[("FEATURES", str(features)), ("SCALE", str(SCALE))]
         )
-        self.code = Program(SOURCE, "c++", options).compile("ptx" if "Simulated" in device.name else "cubin")
+        self.code = Program(SOURCE, "c++", options).compile()
         make, add, move = map(self.code.get_kernel, ("make_samples", "add_gradient", "move"))
         first, count = share(samples, ranks)
         sizes = (4 * features * count, 4 * count, 8 * features, 8 * features)

@@ -46,8 +46,7 @@ def main() -> int:
     device = Device()
     device.set_current()
     stream = device.create_stream()
-    simulated = "Simulated" in device.name
-    code = Program(SOURCE, "c++").compile("ptx" if simulated else "cubin")
+    code = Program(SOURCE, "c++").compile()
     scale, add = code.get_kernel("scale"), code.get_kernel("add")
     config = LaunchConfig(grid=-(-COUNT // 256), block=256)
     size = 4 * COUNT

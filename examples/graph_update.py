@@ -34,8 +34,7 @@ def main() -> int:
     device = Device()
     device.set_current()
     stream = device.create_stream()
-    simulated = "Simulated" in device.name
-    add = Program(SOURCE, "c++").compile("ptx" if simulated else "cubin").get_kernel("add")
+    add = Program(SOURCE, "c++").compile().get_kernel("add")
     config = LaunchConfig(grid=-(-COUNT // 256), block=256)
     launches = 0
 

@@ -68,7 +68,7 @@ def main() -> int:
         ) as texture,
         device.create_surface_object(ResourceDescriptor.from_opaque_array(target)) as surface,
         Program(SOURCE, "c++", ProgramOptions(arch=f"sm_{device.arch}")) as program,
-        program.compile("ptx" if "Simulated" in device.name else "cubin") as code,
+        program.compile() as code,
     ):
         source.copy_from(image, stream=stream)
         config = LaunchConfig(grid=(-(-WIDTH // BLOCK), -(-HEIGHT // BLOCK)), block=(BLOCK, BLOCK))

@@ -62,13 +62,12 @@ def main() -> int:
     """Run the job and return the exit status."""
     device = Device()
     device.set_current()
-    simulated = "Simulated" in device.name
 
     options = ProgramOptions(arch=f"sm_{device.arch}")
     parts = [Program(source, "c++", options).compile("ltoir") for source in (KERNEL, FUNCTION)]
     with Linker(*parts, options=LinkerOptions(arch=f"sm_{device.arch}", link_time_optimization=True)) as linker:
         calls = linker.link("ptx").code.decode().count("call")
-        code = linker.link("ptx" if simulated else "cubin")
+        code = linker.link("cubin")
 
     size = COUNT * np.dtype(np.float32).itemsize
     with LegacyPinnedMemoryResource().allocate(size) as buffer, device.create_stream() as stream:

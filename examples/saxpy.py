@@ -52,10 +52,9 @@ def main() -> int:
     device = Device()
     device.set_current()
     stream = device.create_stream()
-    simulated = "Simulated" in device.name
 
     program = Program(SOURCE, "c++", ProgramOptions(arch=f"sm_{device.arch}"))
-    kernel = program.compile("ptx" if simulated else "cubin").get_kernel("saxpy")
+    kernel = program.compile().get_kernel("saxpy")
 
     size = COUNT * np.dtype(np.float32).itemsize
     pinned = LegacyPinnedMemoryResource()

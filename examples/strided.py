@@ -48,8 +48,7 @@ def main() -> int:
     device = Device()
     device.set_current()
     stream = device.create_stream()
-    target = "ptx" if "Simulated" in device.name else "cubin"
-    kernel = Program(SOURCE, "c++", ProgramOptions(arch=f"sm_{device.arch}")).compile(target).get_kernel("scale")
+    kernel = Program(SOURCE, "c++", ProgramOptions(arch=f"sm_{device.arch}")).compile().get_kernel("scale")
 
     array = np.arange(ROWS * COLUMNS, dtype=np.float32).reshape(ROWS, COLUMNS)
     on_host = StridedMemoryView.from_any_interface(array, -1)

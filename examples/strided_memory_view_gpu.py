@@ -80,7 +80,7 @@ def main() -> int:
     stream = device.create_stream()
     simulated = "Simulated" in device.name
     options = ProgramOptions(arch=f"sm_{device.arch}")
-    kernel = Program(SOURCE, "c++", options).compile("ptx" if simulated else "cubin").get_kernel("add_one")
+    kernel = Program(SOURCE, "c++", options).compile().get_kernel("add_one")
 
     sources = {"this package": own_array}
     if not simulated:

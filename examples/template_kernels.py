@@ -67,7 +67,7 @@ def compile_for(device: Device) -> ObjectCode:
     names = [map_name(name, operation) for name in TYPES for operation in OPERATIONS]
     names += [offset_name(name) for name in TYPES]
     program = Program(SOURCE, "c++", ProgramOptions(arch=f"sm_{device.arch}", name="map.cu"))
-    return program.compile("ptx" if "Simulated" in device.name else "cubin", name_expressions=names)
+    return program.compile(name_expressions=names)
 
 
 def is_right(code: ObjectCode, type_name: str, operation: str, stream: Stream) -> bool:

@@ -248,12 +248,6 @@ def store(device: Device) -> Iterator[Any]:
 
 
 @pytest.fixture
-def compile_target() -> str:
-    """Return what to compile kernels to: the simulated driver reads PTX only."""
-    return "ptx" if SIMULATED else "cubin"
-
-
-@pytest.fixture
 def is_simulated() -> bool:
     """Tell whether the driver is the simulated one."""
     return SIMULATED

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from cuda_core_cffi._code.carried_ptx import carried_ptx
 from cuda_core_cffi._code.elf import ELF_MAGIC, Elf, is_host_code
 from cuda_core_cffi._code.fatbin import FATBIN_MAGIC, fatbin_parts
 from cuda_core_cffi._code.mangling import PTX_COMMENT
@@ -113,6 +114,11 @@ def _recognize(data: bytes) -> tuple[ObjectCodeFormatType, ...]:
     return (ObjectCodeFormatType.PTX,) if _PTX_SIGN in data else ()
 
 
+def _check_cubin(data: bytes) -> None:
+    Elf(data)
+    carried_ptx(data)
+
+
 def _check_archive(data: bytes) -> None:
     start = len(_ARCHIVE_MAGIC)
     while start < len(data):
@@ -137,7 +143,7 @@ def _ptx_text(data: bytes) -> str:
 
 
 _CHECKS: dict[ObjectCodeFormatType, Callable[[bytes], object]] = {
-    ObjectCodeFormatType.CUBIN: Elf,
+    ObjectCodeFormatType.CUBIN: _check_cubin,
     ObjectCodeFormatType.FATBIN: fatbin_parts,
     ObjectCodeFormatType.LIBRARY: _check_archive,
     ObjectCodeFormatType.OBJECT: Elf,

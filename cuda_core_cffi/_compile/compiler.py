@@ -80,6 +80,10 @@ class Compiler(abc.ABC):
         """Return what makes the compiler read files that nobody knows beforehand, in words; None if nothing does."""
         return None
 
+    def usual_target(self, options: ProgramOptions) -> ObjectCodeFormatType:
+        """Return what to make for a device to load it."""
+        return ObjectCodeFormatType.CUBIN
+
     @abc.abstractmethod
     def spell(self, resolved: ResolvedOptions, target: ObjectCodeFormatType) -> list[bytes]:
         """Return the options as the compiler knows them; raise :class:`ValueError` if they do not go together."""

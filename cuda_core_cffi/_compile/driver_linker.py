@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from cuda_core_cffi._code.carried_ptx import carries_ptx
 from cuda_core_cffi._compile.link_backend import LinkBackend, LinkInput, LinkLogs, c_name
 from cuda_core_cffi._compile.linker_options import LinkerOptions
 from cuda_core_cffi._core.calls import Owner, make_in
@@ -80,7 +81,7 @@ class DriverLinker(LinkBackend):
             raise _failure(lib.ccc_last_status())
 
     def _add(self, c_handle: Any, index: int, item: LinkInput) -> None:
-        data = item.padded()
+        data = item.data if carries_ptx(item.code_type) else item.padded()
         status = lib.ccc_link_add(c_handle, index, _INPUTS[item.code_type], ffi.from_buffer(data), len(data))
         if status:
             detail = f"; the input is {item.name!r}, {str(item.code_type)!r}"

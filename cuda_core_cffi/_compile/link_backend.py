@@ -8,6 +8,7 @@ import abc
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from cuda_core_cffi._code.carried_ptx import carried_ptx, without_ptx
 from cuda_core_cffi._compile.linker_options import LinkerOptions
 from cuda_core_cffi._core.calls import Owner, close
 from cuda_core_cffi._core.errors import LinkerError
@@ -28,7 +29,11 @@ class LinkInput(NamedTuple):
 
     def padded(self) -> bytes:
         """Return the code as linkers take it: PTX ends at a zero, which counts."""
-        return self.data + b"\0" if self.code_type is ObjectCodeFormatType.PTX else self.data
+        return self.data + b"\0" if self.code_type is ObjectCodeFormatType.PTX else without_ptx(self.data)
+
+    def ptx(self) -> bytes:
+        """Return the PTX that it is, or that it carries; empty if there is none."""
+        return self.data.rstrip(b"\0") if self.code_type is ObjectCodeFormatType.PTX else carried_ptx(self.data)
 
 
 class LinkLogs(NamedTuple):

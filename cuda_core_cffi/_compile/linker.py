@@ -122,7 +122,8 @@ class Linker(Handle):
         -------
         ObjectCode
             The code, under the name that the options give. The names under which the inputs' kernels can be got are
-            names in it too.
+            names in it too. While the simulated driver is in use, a cubin carries its PTX if all inputs are PTX, carry
+            PTX or are LTO IR.
 
         Raises
         ------

@@ -8,11 +8,13 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from cuda_core_cffi._compile.link_backend import LinkBackend, LinkInput, LinkLogs, c_name
+from cuda_core_cffi._code.carried_ptx import carries_ptx, with_ptx
+from cuda_core_cffi._compile.link_backend import LinkBackend, LinkInput, LinkLogs, LinkResult, c_name
 from cuda_core_cffi._compile.linker_options import LinkerOptions
 from cuda_core_cffi._core.calls import Owner, close, make_in
 from cuda_core_cffi._core.errors import LinkerError, failure, failure_with_log
 from cuda_core_cffi._core.ffi import ffi, lib
+from cuda_core_cffi._core.handle import Use
 from cuda_core_cffi._core.libraries import NVJITLINK_LIBRARY
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
@@ -47,6 +49,28 @@ class NvJitLink(LinkBackend):
         NVJITLINK_LIBRARY.load().nvJitLinkComplete(
             _linker(owner._c_handle)
         )  # of nothing: now any thread may destroy it
+
+    def link(
+        self, owner: Owner, options: LinkerOptions, target: ObjectCodeFormatType, inputs: Sequence[LinkInput]
+    ) -> LinkResult:
+        result = super().link(owner, options, target, inputs)
+        if result.data and carries_ptx(target):
+            return result._replace(data=with_ptx(result.data, self._ptx(options, inputs)))
+        return result
+
+    def _ptx(self, options: LinkerOptions, inputs: Sequence[LinkInput]) -> list[bytes]:
+        """Return the PTX of what is linked to a cubin; none if there is not PTX of all of it."""
+        texts = [text for item in inputs if (text := item.ptx())]
+        rest = [item for item in inputs if not item.ptx()]
+        if not rest:
+            return texts
+        if not options.link_time_optimization:
+            return []
+        # of LTO IR alone: nvJitLink makes no PTX of anything else
+        owner = Use()
+        linked = super().link(owner, options, ObjectCodeFormatType.PTX, rest)
+        close(owner)
+        return [linked.data, *texts] if linked.data else []
 
     def _create(self, owner: Owner, options: LinkerOptions, target: ObjectCodeFormatType, names: Sequence[str]) -> None:
         NVJITLINK_LIBRARY.load()

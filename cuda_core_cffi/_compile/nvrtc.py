@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final
 
+from cuda_core_cffi._code.carried_ptx import carries_ptx, with_ptx
 from cuda_core_cffi._code.missing_symbols import near_matches
 from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, check_text
 from cuda_core_cffi._compile.compiler_options import NVRTC_TARGETS, nvrtc_options
@@ -87,6 +88,10 @@ class NVRTC(Compiler):
             line = next(filter(None, (_local_include(header) for _, header in _extra_headers(options))), None)
         return line and f"{line!r} may find a file beside the source (with no_source_include it does not)"
 
+    def usual_target(self, options: ProgramOptions) -> ObjectCodeFormatType:
+        is_virtual = options.arch is not None and options.arch.startswith("compute_")
+        return ObjectCodeFormatType.PTX if is_virtual else ObjectCodeFormatType.CUBIN
+
     def spell(self, resolved: ResolvedOptions, target: ObjectCodeFormatType) -> list[bytes]:
         spelt = resolved.spelt.get(target)
         if spelt is None:
@@ -144,8 +149,11 @@ def _run(c_handle: Any, job: Job) -> Any:
 
 
 def _result(program: Any, job: Job, makes_pch: bool) -> Compiled:
+    data = program_output(program, job.target)
+    if carries_ptx(job.target):
+        data = with_ptx(data, [program_output(program, ObjectCodeFormatType.PTX)])
     return Compiled(
-        program_output(program, job.target),
+        data,
         {expression: _symbol_of(program, expression) for expression in job.expressions},
         _PCH_STATUSES.get(_pch_status_name(program), PCHStatusType.FAILED) if makes_pch else None,
     )

@@ -54,6 +54,9 @@ class NVVM(Compiler):
         if options.use_libdevice:
             yield _libdevice()
 
+    def usual_target(self, options: ProgramOptions) -> ObjectCodeFormatType:
+        return ObjectCodeFormatType.PTX
+
     def spell(self, resolved: ResolvedOptions, target: ObjectCodeFormatType) -> list[bytes]:
         return resolved.options.as_bytes(CompilerBackendType.NVVM, target)
 

@@ -108,7 +108,7 @@ class Program(Handle):
 
     def compile(
         self,
-        target_type: ObjectCodeFormatType | str,
+        target_type: ObjectCodeFormatType | str | None = None,
         name_expressions: Sequence[str] | Literal[False] | None = (),
         logs: Any = None,
         *,
@@ -118,9 +118,10 @@ class Program(Handle):
 
         Parameters
         ----------
-        target_type : ObjectCodeFormatType or str
+        target_type : ObjectCodeFormatType or str, optional
             What to make. Of C++: ``"ptx"``, ``"cubin"`` or ``"ltoir"``. Of NVVM IR: ``"ptx"`` or ``"ltoir"``.
-            Of PTX: ``"cubin"``.
+            Of PTX: ``"cubin"``. By default what the current device loads: a cubin; PTX of NVVM IR, and for a virtual
+            architecture (``"compute_90"``).
         name_expressions : sequence of str, optional
             C++ expressions that name kernels or variables, such as ``"scale<float>"``. Templates are instantiated for
             them, and :meth:`ObjectCode.get_kernel` takes them as names. For C++ only.
@@ -134,7 +135,8 @@ class Program(Handle):
         Returns
         -------
         ObjectCode
-            The code, under the name that the options give.
+            The code, under the name that the options give. While the simulated driver is in use, a cubin carries its
+            PTX, which that driver runs; other drivers load the same bytes as the cubin that they begin with.
 
         Raises
         ------
@@ -155,6 +157,8 @@ class Program(Handle):
             If the code could not be written to the cache. It is returned all the same.
         """
         compiler = self._compiler
+        if target_type is None:
+            target_type = compiler.usual_target(self._resolved.options)
         target = check_target(compiler, target_type)
         expressions = _check_expressions(name_expressions)
         if expressions and not compiler.knows_expressions:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from cuda_core_cffi._code.carried_ptx import carries_ptx
 from cuda_core_cffi._compile.compiler import Compiler
 from cuda_core_cffi._compile.compilers import check_target, compiler_for
 from cuda_core_cffi._compile.program_options import DEFAULT_NAME, ProgramOptions
@@ -83,7 +84,7 @@ def make_program_cache_key(
     spelt = compiler.spell(resolved, target)
     expressions = _check_expressions(name_expressions)
     source = code.encode() if isinstance(code, str) else bytes(code)
-    begun = _begin(compiler, resolved.options, target, spelt, compiler.build(), expressions, extra_digest)
+    begun = _begin(compiler, resolved.options, target, spelt, _build(compiler, target), expressions, extra_digest)
     if extra_digest is None:
         _refuse_files(compiler.files_included(source, resolved.options))
     return _finish(begun, source)
@@ -93,7 +94,7 @@ def program_key(
     compiler: Compiler, source: bytes, resolved: ResolvedOptions, target: ObjectCodeFormatType, spelt: list[bytes]
 ) -> bytes:
     """Return the key for what is checked already, and spelt for the compiler."""
-    build = compiler.build()
+    build = _build(compiler, target)
     kept = resolved.begun.get(target)
     if kept is None or kept[0] is not spelt or kept[1] != build:
         kept = spelt, build, _begin(compiler, resolved.options, target, spelt, build)
@@ -101,6 +102,11 @@ def program_key(
             resolved.begun[target] = kept
     _refuse_files(compiler.files_included(source, resolved.options))
     return _finish(kept[2].copy(), source)
+
+
+def _build(compiler: Compiler, target: ObjectCodeFormatType) -> bytes:
+    """Return what compiles, and whether the code carries its PTX."""
+    return compiler.build() + (b" with PTX" if carries_ptx(target) else b"")
 
 
 def _begin(

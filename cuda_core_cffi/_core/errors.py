@@ -22,8 +22,7 @@ HINTS = {
     "CUDA_ERROR_NO_DEVICE": "check that nvidia-smi lists a GPU and that CUDA_VISIBLE_DEVICES does not hide it, or "
     "choose the simulated driver with CUDA_CORE_CFFI_DRIVER=simulator",
     "CUDA_ERROR_INVALID_DEVICE": "device ordinals run from 0 to the number of visible devices - 1",
-    "CUDA_ERROR_NO_BINARY_FOR_GPU": "the code was compiled for another architecture: compile for this device's "
-    "arch, or to PTX",
+    "CUDA_ERROR_NO_BINARY_FOR_GPU": "compile for the device's architecture, or to PTX",
     "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": "the PTX was made by a compiler newer than the driver: compile to cubin, or "
     "update the driver",
     "CUDA_ERROR_ILLEGAL_ADDRESS": "a kernel touched memory outside its allocations; the context is unusable from now "

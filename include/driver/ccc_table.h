@@ -237,6 +237,17 @@ static CCC_COLD void *ccc_resolve(int index)
     return address;
 }
 
+// Whether the driver, which this loads, is the simulated one.
+static int ccc_driver_simulated(void)
+{
+    pthread_mutex_lock(&ccc_driver.lock);
+    if (ccc_driver.loaded == 0)
+        ccc_driver_load();
+    int simulated = ccc_driver.loaded == 1 && dlsym(ccc_driver.library, "cudaSimRecover") != NULL;
+    pthread_mutex_unlock(&ccc_driver.lock);
+    return simulated;
+}
+
 // In the child of fork(): a driver that was in use is unusable there, as is one that another thread was starting. Make
 // every call say so instead of crash or hang. One that another thread was loading is loaded anew.
 static void ccc_after_fork(void)

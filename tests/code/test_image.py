@@ -14,6 +14,7 @@ from helpers import output_of
 from mutations import fatbin_part, make_fatbin
 
 from cuda_core_cffi import Program, UnavailableError
+from cuda_core_cffi._code.carried_ptx import without_ptx
 from cuda_core_cffi._code.elf import Elf
 from cuda_core_cffi._code.image import architectures, contents, is_relocatable, verify
 from cuda_core_cffi._compile.nvrtc import supported_archs
@@ -57,8 +58,8 @@ def compile_to(target, **options):
 
 @pytest.fixture(scope="module")
 def cubin():
-    """Return a cubin."""
-    return compile_to("cubin")
+    """Return a cubin, alone."""
+    return without_ptx(compile_to("cubin"))
 
 
 @pytest.fixture(scope="module")

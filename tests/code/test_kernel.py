@@ -36,13 +36,13 @@ template <class T> __global__ void scale(T *x, T by, int n) { x[n] *= by; }
 
 
 @pytest.fixture
-def code(device, compile_target):
+def code(device):
     """Return the code of the kernels above."""
     try:
         NVRTC_LIBRARY.version()
     except UnavailableError as error:
         pytest.skip(str(error))
-    with Program(SOURCE, "c++").compile(compile_target, ["mangled", "scale<float>", "scale<int>"]) as code:
+    with Program(SOURCE, "c++").compile("cubin", ["mangled", "scale<float>", "scale<int>"]) as code:
         yield code
 
 
@@ -177,8 +177,8 @@ def test_a_kernel_may_take_no_arguments(code):
     assert (kernel.num_arguments, kernel.arguments_info, kernel._layout) == (0, [], ())
 
 
-def test_a_mangled_name_tells_the_kinds(code, compile_target):
-    odd = "c" if compile_target == "ptx" else None  # a name may be that of an enumeration
+def test_a_mangled_name_tells_the_kinds(code):
+    odd = None  # in a cubin: the name may be that of an enumeration
     assert code.get_kernel("mangled")._kinds == ("p", "p", "f", "i", odd, "c")
 
 
@@ -195,9 +195,7 @@ def test_ptx_tells_the_kinds(ptx):
     assert kernel._kinds == ("i", "i", "f", "i", "c", "i")
 
 
-def test_a_cubin_does_not_tell_the_kinds_of_a_plain_name(code, compile_target):
-    if compile_target != "cubin":
-        pytest.skip("this driver takes PTX only")
+def test_a_cubin_does_not_tell_the_kinds_of_a_plain_name(code):
     assert code.get_kernel("plain")._kinds == (None,) * 6
 
 

@@ -64,7 +64,20 @@ def test_a_target_that_nvrtc_does_not_make_is_refused(target):
         Program(SOURCE, "c++", SM_90).compile(target)
 
 
-@pytest.mark.parametrize("target", [None, 3, b"ptx"])
+@pytest.mark.parametrize(("arch", "target"), [("sm_90", "cubin"), ("sm_90a", "cubin"), ("compute_90", "ptx")])
+def test_without_a_target_what_a_device_loads_is_made(arch, target):
+    program = Program(SOURCE, "c++", {"arch": arch})
+    assert program.compile().code_type == target
+    assert program.compile(None).code == program.compile(target).code
+
+
+def test_without_a_target_code_for_the_current_device_is_made(device):
+    code = Program('extern "C" __global__ void k() {}', "c++").compile()
+    assert code.code_type == "cubin"
+    assert code.get_kernel("k").handle
+
+
+@pytest.mark.parametrize("target", [3, b"ptx"])
 def test_a_target_of_another_type_is_refused(target):
     with pytest.raises(TypeError, match="target_type must be a str"):
         Program(SOURCE, "c++", SM_90).compile(target)

@@ -210,13 +210,13 @@ def test_a_file_begins_with_the_code_so_that_other_tools_can_read_it(folder, cac
     assert len(content) == len(CODE) + 84
 
 
-def test_the_driver_can_load_the_file(folder, cache, device, compile_target):
+def test_the_driver_can_load_the_file(folder, cache, device):
     try:
         NVRTC_LIBRARY.load()
     except UnavailableError as error:
         pytest.skip(str(error))
-    Program('extern "C" __global__ void k() { }', "c++").compile(compile_target, cache=cache)
-    with getattr(ObjectCode, f"from_{compile_target}")(entry(folder)) as code:
+    Program('extern "C" __global__ void k() { }', "c++").compile("cubin", cache=cache)
+    with ObjectCode.from_cubin(entry(folder)) as code:
         assert code.get_kernel("k")
 
 

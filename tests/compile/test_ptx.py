@@ -68,7 +68,6 @@ def test_a_cubin_is_made(code):
     assert (cubin.code_type, cubin.name, cubin.symbol_mapping) == ("cubin", "twice.ptx", {})
 
 
-@pytest.mark.gpu_only("the simulated driver reads PTX only")
 def test_a_kernel_runs(device, stream):
     with (
         Program(TWICE, "ptx").compile("cubin") as code,
@@ -95,6 +94,10 @@ def test_the_backend_is_the_linkers(code_type):
     assert ffi.typeof(program.cdata) is ffi.typeof("nvJitLinkHandle")
     assert program.handle == int(ffi.cast("uintptr_t", program.cdata)) != 0
     assert program.pch_status is None
+
+
+def test_without_a_target_a_cubin_is_made():
+    assert Program(TWICE, "ptx", SM_90).compile().code_type == "cubin"
 
 
 def test_a_program_is_assembled_again():

@@ -36,7 +36,7 @@ def kernel(name):
     source += 'extern "C" __global__ void copy(unsigned char *to, const unsigned char *from)'
     source += '{ to[threadIdx.x] = from[threadIdx.x]; }'
     options = {"arch": f"sm_{second.arch}"}
-    return Program(source, "c++", options).compile(sys.argv[1]).get_kernel(name)
+    return Program(source, "c++", options).compile().get_kernel(name)
 
 def run(stream, name, *arguments):
     launch(stream, LaunchConfig(grid=1, block=32), kernel(name), *arguments)
@@ -74,14 +74,14 @@ AFTER = {
 
 
 @pytest.fixture
-def several(is_simulated: bool, compile_target: str) -> Callable[..., str]:
+def several(is_simulated: bool) -> Callable[..., str]:
     """Return a function that runs code where there are several devices, and returns what it prints."""
     if not is_simulated and len(Device.get_all_devices()) < 2:
         pytest.skip("needs two GPUs")
 
     def run(code: str, **environment: str) -> str:
         code = PROLOGUE + textwrap.dedent(code)
-        return output_of(code, compile_target, **{"CUDA_SIM_DEVICES": "3", **environment})
+        return output_of(code, **{"CUDA_SIM_DEVICES": "3", **environment})
 
     return run
 
@@ -138,7 +138,7 @@ def test_access_holds_for_memory_allocated_before_it_was_given(linked: Callable[
 
 
 @pytest.mark.parametrize("before", ["pass", "peers.add(1); peers.discard(1)"], ids=["never given", "taken back"])
-def test_a_kernel_without_access_fails(several: Callable[..., str], compile_target: str, before: str) -> None:
+def test_a_kernel_without_access_fails(several: Callable[..., str], before: str) -> None:
     done = run_python(
         PROLOGUE
         + textwrap.dedent(
@@ -154,7 +154,6 @@ def test_a_kernel_without_access_fails(several: Callable[..., str], compile_targ
             print(error.name)
         """
         ),
-        compile_target,
         CUDA_SIM_DEVICES="3",
     )
     assert done.stdout.strip() == "CUDA_ERROR_ILLEGAL_ADDRESS", done.stderr

@@ -150,7 +150,7 @@ def store() -> Iterator[Any]:
     device.set_current()
     try:
         with Program(STORE, "c++") as program:
-            code = program.compile("ptx" if "Simulated" in device.name else "cubin")
+            code = program.compile()
     except UnavailableError as error:
         pytest.skip(str(error))
     with code, code.get_kernel("store") as kernel:

@@ -40,13 +40,13 @@ EXPRESSIONS = ["&tables::deep", "&slot<int>"]
 
 
 @pytest.fixture
-def code(device, compile_target):
+def code(device):
     """Return code with variables."""
     try:
         NVRTC_LIBRARY.version()
     except UnavailableError as error:
         pytest.skip(str(error))
-    with Program(SOURCE, "c++", {"name": "weigh.cu"}).compile(compile_target, EXPRESSIONS) as code:
+    with Program(SOURCE, "c++", {"name": "weigh.cu"}).compile("cubin", EXPRESSIONS) as code:
         yield code
 
 
@@ -145,9 +145,11 @@ def test_a_part_of_a_variable_keeps_the_code_loaded(code):
     assert loaded() == before
 
 
-def test_a_symbol_mapping_renames_variables(code, compile_target):
-    make = getattr(ObjectCode, f"from_{compile_target}")
-    with make(code.code, symbol_mapping={"deep": "_ZN6tables4deepE"}) as renamed, renamed.get_global("deep") as deep:
+def test_a_symbol_mapping_renames_variables(code):
+    with (
+        ObjectCode.from_cubin(code.code, symbol_mapping={"deep": "_ZN6tables4deepE"}) as renamed,
+        renamed.get_global("deep") as deep,
+    ):
         assert deep.size == 8
 
 
@@ -163,10 +165,10 @@ def test_a_missing_variable_is_named_with_those_like_it(code):
     assert (caught.value.name, caught.value.call) == ("CUDA_ERROR_NOT_FOUND", "cuLibraryGetGlobal")
 
 
-def test_a_missing_variable_is_named_with_those_of_its_name_in_the_source(code, compile_target):
+def test_a_missing_variable_is_named_with_those_of_its_name_in_the_source(code):
     with pytest.raises(CUDAError, match=r"did you mean '&tables::deep'\?"):
         code.get_global("tables::deep")
-    unmapped = getattr(ObjectCode, f"from_{compile_target}")(code.code)
+    unmapped = ObjectCode.from_cubin(code.code)
     with pytest.raises(CUDAError, match=r"did you mean '_ZN6tables4deepE' \(tables::deep\)\?"):
         unmapped.get_global("tables::deep")
 

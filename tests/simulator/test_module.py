@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 from sim_driver import Driver, byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p, ctypes, run_alone
-from sim_kernels import CUBIN, FATBIN, HEADER, HOST_ELF, KERNELS, NAMES, fatbin_part, make_fatbin
+from sim_kernels import CUBIN, FATBIN, HEADER, HOST_ELF, KERNELS, NAMES, carrying, fatbin_part, make_fatbin
 
 MAX_THREADS, SHARED, CONST, LOCAL, REGISTERS, PTX, BINARY, MAX_DYNAMIC, CARVEOUT = 0, 1, 2, 3, 4, 5, 6, 8, 9
 CLUSTER_WIDTH, NON_PORTABLE, POLICY = 11, 14, 15
@@ -51,10 +51,57 @@ def test_code_for_a_real_gpu_is_refused_at_once(cu: Driver, image: bytes) -> Non
     assert cu.status("cuModuleLoadData", byref(c_void_p()), image) == "NO_BINARY_FOR_GPU"
     status = cu.status("cuLibraryLoadData", byref(c_void_p()), image, None, None, 0, None, None, 0)
     assert status == "NO_BINARY_FOR_GPU"
-    text = c_char_p()
-    cu.cuGetErrorString(209, byref(text))
-    assert text.value is not None
-    assert b"compile to PTX" in text.value
+
+
+def explanation(cu: Driver, image: bytes) -> str:
+    """Return the error and the log of a module that is refused."""
+    log = ctypes.create_string_buffer(512)
+    values = (c_void_p * 2)(ctypes.addressof(log), 512)
+    status = cu.status("cuModuleLoadDataEx", byref(c_void_p()), image, 2, (c_int * 2)(5, 6), values)
+    return f"{status}: {log.value.decode()}"
+
+
+def test_the_text_behind_a_cubin_is_loaded(cu: Driver, tmp_path: Path) -> None:
+    image = carrying(KERNELS.rstrip(b"\0"))
+    path = tmp_path / "a.cubin"
+    path.write_bytes(image + b"more")
+    for call, code in (("cuModuleLoadData", image), ("cuModuleLoad", str(path).encode())):
+        module = cu.out(c_void_p, call, code)
+        assert cu.out(c_void_p, "cuModuleGetFunction", module, b"four").value
+        cu.cuModuleUnload(module)
+    library = load_library(cu, image)
+    assert cu.out(c_void_p, "cuLibraryGetKernel", library, b"four").value
+    cu.cuLibraryUnload(library)
+
+
+def test_a_cubin_without_text_behind_it_is_refused_and_the_log_says_why(cu: Driver) -> None:
+    said = "NO_BINARY_FOR_GPU: a cubin of sm_90 on the simulated driver: it runs PTX only"
+    assert explanation(cu, carrying(b"", mark=b"xyz")).startswith(said)
+
+
+@pytest.mark.parametrize("arch", [75, 89, 100, 120])
+def test_a_cubin_for_another_device_is_refused_whatever_is_behind_it(cu: Driver, arch: int) -> None:
+    said = f"NO_BINARY_FOR_GPU: a cubin of sm_{arch} does not run on a device of sm_90"
+    assert explanation(cu, carrying(KERNELS.rstrip(b"\0"), arch)) == said
+
+
+def test_a_cubin_runs_on_newer_devices_of_its_major_compute_capability() -> None:
+    code = """
+        from sim_kernels import KERNELS, carrying
+        cu.start()
+        for arch in (80, 86, 89):
+            print(cu.status("cuModuleLoadData", byref(c_void_p()), carrying(KERNELS.rstrip(b"\\0"), arch)))
+        """
+    printed = run_alone(code, CUDA_SIM_COMPUTE_CAPABILITY="8.6")
+    assert printed.split() == ["SUCCESS", "SUCCESS", "NO_BINARY_FOR_GPU"]
+
+
+def test_a_file_that_ends_within_the_text_behind_a_cubin_is_refused(cu: Driver, tmp_path: Path) -> None:
+    image = carrying(KERNELS.rstrip(b"\0"))
+    path = tmp_path / "a.cubin"
+    for size in (63, 64, 79, 80, len(image) - 1):
+        path.write_bytes(image[:size])
+        assert cu.status("cuModuleLoad", byref(c_void_p()), str(path).encode()) == "INVALID_IMAGE"
 
 
 def named(name: bytes) -> bytes:

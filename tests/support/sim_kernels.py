@@ -114,3 +114,11 @@ def make_fatbin(*parts: bytes) -> bytes:
 CUBIN = b"\x7fELF\x02\x01\x01" + bytes(11) + (190).to_bytes(2, "little") + bytes(64)
 FATBIN = b"\x50\xed\x55\xba" + bytes(64)
 HOST_ELF = b"\x7fELF\x02\x01\x01" + bytes(11) + (62).to_bytes(2, "little") + bytes(64)
+
+
+def carrying(text: bytes, arch: int = 90, mark: bytes = b"ptx") -> bytes:
+    """Return a cubin without machine code, and PTX behind it."""
+    elf = bytearray(b"\x7fELF\x02\x01\x01\x41\x08" + mark + (64).to_bytes(4, "little") + bytes(48))
+    elf[18:20] = (190).to_bytes(2, "little")
+    elf[48:52] = (arch << 8).to_bytes(4, "little")
+    return bytes(elf) + b"simptx\0\0" + len(text).to_bytes(8, "little") + text

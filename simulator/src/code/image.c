@@ -4,11 +4,13 @@
 // What a program hands over as code: telling PTX text from the rest, and loading it.
 
 #include <elf.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "driver/device.h"
+#include "driver/logs.h"
 #include "memory/memory.h"
 #include "texture/objects.h"
 #include "code/module.h"
@@ -35,19 +37,28 @@ struct fatbin_part {
     uint64_t flags, reserved, decompressed_size;
 };
 
-// What the linker makes says so in the bytes of the header that ELF leaves unused.
-static const char linked[EI_NIDENT - EI_PAD] = "simptx";
+// A cubin with PTX behind it says so in bytes of its header that ELF leaves unused: these three, and then, in four
+// more, where the PTX begins. A GPU driver reads neither.
+static const char carries[] = {'p', 't', 'x'};
+enum { CARRIED_AT = EI_PAD + sizeof carries };
 
-// It starts like this; the text follows.
-struct linked_image {
-    Elf64_Ehdr header;
-    Elf64_Shdr sections[3];  // none, the text, the names of sections
-    char names[16];
+// This, and then the texts, each but the last with a NUL behind it.
+struct carried {
+    char magic[8];
+    uint64_t length;
 };
 
-const size_t sim_image_least = sizeof(struct linked_image);
+static const char carried_magic[8] = "simptx";
 
-enum { ABI_OF_CUDA_13 = 8, ARCH_SHIFT = 8 };  // where a cubin has its architecture
+// The cubin that the linker makes, which has no machine code.
+struct linked_image {
+    Elf64_Ehdr header;
+    Elf64_Shdr sections[2];  // none, and the names of sections
+    char names[8];
+    struct carried carried;
+};
+
+enum { ABI_OF_CUDA_13 = 8, ARCH_SHIFT = 8, ARCH_MASK = 0xff };  // where a cubin has its architecture
 
 // --- Options --------------------------------------------------------------------------------------------------
 
@@ -135,26 +146,66 @@ static CUresult find_ptx(const char *image, const char **text, size_t *length)
     return best ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
-static CUresult find_linked(const unsigned char *elf, const char **text, size_t *length)
+// Where the PTX of a cubin begins, or 0: none.
+static uint32_t carried_at(const unsigned char *elf)
+{
+    uint32_t offset;
+    memcpy(&offset, elf + CARRIED_AT, sizeof offset);
+    return memcmp(elf + EI_PAD, carries, sizeof carries) == 0 ? offset : 0;
+}
+
+static unsigned arch_of(const Elf64_Ehdr *header)
+{
+    return header->e_flags >> (header->e_ident[EI_ABIVERSION] >= ABI_OF_CUDA_13 ? ARCH_SHIFT : 0) & ARCH_MASK;
+}
+
+// Tells why an image is refused, in the log of the call if it has any.
+static void explain(struct sim_jit *jit, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void explain(struct sim_jit *jit, const char *format, ...)
+{
+    char text[LOG];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (jit && jit->error.text)
+        sim_log_add(&jit->error, text);
+    else if (jit)
+        sim_log("%s", text);
+}
+
+static CUresult find_carried(const unsigned char *elf, struct sim_jit *jit, const char **text, size_t *length)
 {
     Elf64_Ehdr header;
-    Elf64_Shdr section;
+    struct carried carried;
     memcpy(&header, elf, sizeof header);
     if (header.e_machine != EM_CUDA)
         return CUDA_ERROR_INVALID_IMAGE;
-    if (memcmp(header.e_ident + EI_PAD, linked, sizeof linked) != 0)
+    unsigned arch = arch_of(&header), major = (unsigned)sim_config()->major, minor = (unsigned)sim_config()->minor;
+    if (arch / 10 != major || arch % 10 > minor) {
+        explain(jit, "a cubin of sm_%u does not run on a device of sm_%u%u", arch, major, minor);
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    memcpy(&section, elf + offsetof(struct linked_image, sections[1]), sizeof section);
-    if (header.e_shoff != offsetof(struct linked_image, sections) || section.sh_offset != sizeof(struct linked_image))
+    }
+    uint32_t offset = carried_at(elf);
+    if (!offset) {
+        explain(jit,
+                "a cubin of sm_%u on the simulated driver: it runs PTX only, and this cubin has none beside its "
+                "machine code; compile it while the simulated driver is in use, or to PTX",
+                arch);
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    }
+    memcpy(&carried, elf + offset, sizeof carried);
+    if (memcmp(carried.magic, carried_magic, sizeof carried_magic) != 0)
         return CUDA_ERROR_INVALID_IMAGE;
-    *text = (const char *)elf + section.sh_offset;
-    *length = section.sh_size;
+    *text = (const char *)elf + offset + sizeof carried;
+    *length = carried.length;
     return CUDA_SUCCESS;
 }
 
 void *sim_image_make(const char *text, size_t length, size_t *size)
 {
-    struct linked_image start = {.names = "\0.ptx\0.names"};
+    struct linked_image start = {.names = "\0.names", .carried = {.length = length}};
+    uint32_t offset = offsetof(struct linked_image, carried);
     start.header = (Elf64_Ehdr){
         .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
         .e_type = ET_EXEC,
@@ -165,17 +216,17 @@ void *sim_image_make(const char *text, size_t length, size_t *size)
         .e_ehsize = sizeof start.header,
         .e_shentsize = sizeof(Elf64_Shdr),
         .e_shnum = SIM_COUNT(start.sections),
-        .e_shstrndx = 2,
+        .e_shstrndx = 1,
     };
     start.header.e_ident[EI_ABIVERSION] = ABI_OF_CUDA_13;
-    memcpy(start.header.e_ident + EI_PAD, linked, sizeof linked);
-    start.sections[1] = (Elf64_Shdr){
-        .sh_name = 1, .sh_type = SHT_PROGBITS, .sh_offset = sizeof start, .sh_size = length, .sh_addralign = 1};
-    start.sections[2] = (Elf64_Shdr){.sh_name = 6,
+    memcpy(start.header.e_ident + EI_PAD, carries, sizeof carries);
+    memcpy(start.header.e_ident + CARRIED_AT, &offset, sizeof offset);
+    start.sections[1] = (Elf64_Shdr){.sh_name = 1,
                                      .sh_type = SHT_STRTAB,
                                      .sh_offset = offsetof(struct linked_image, names),
                                      .sh_size = sizeof start.names,
                                      .sh_addralign = 1};
+    memcpy(start.carried.magic, carried_magic, sizeof carried_magic);
     *size = sizeof start + length;
     char *image = malloc(*size);
     if (image) {
@@ -185,17 +236,21 @@ void *sim_image_make(const char *text, size_t length, size_t *size)
     return image;
 }
 
-CUresult sim_image_find(const void *image, const char **text, size_t *length)
+CUresult sim_image_find(const void *image, struct sim_jit *jit, const char **text, size_t *length)
 {
     static const unsigned char wrapper[] = {0xb1, 0x43, 0x62, 0x46};
     const unsigned char *bytes = image;
     SIM_REQUIRE(image);
-    if (memcmp(bytes, fatbin_magic, sizeof fatbin_magic) == 0)
-        return find_ptx(image, text, length);
+    if (memcmp(bytes, fatbin_magic, sizeof fatbin_magic) == 0) {
+        CUresult status = find_ptx(image, text, length);
+        if (status == CUDA_ERROR_NO_BINARY_FOR_GPU)
+            explain(jit, "a fatbin on the simulated driver: it runs PTX only, and there is none for this device in it");
+        return status;
+    }
     if (memcmp(bytes, wrapper, sizeof wrapper) == 0)
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     if (memcmp(bytes, ELFMAG, SELFMAG) == 0)
-        return find_linked(bytes, text, length);
+        return find_carried(bytes, jit, text, length);
     if (!is_ptx(image))
         return CUDA_ERROR_INVALID_IMAGE;
     *text = image;
@@ -203,12 +258,24 @@ CUresult sim_image_find(const void *image, const char **text, size_t *length)
     return CUDA_SUCCESS;
 }
 
-static bool is_cut_short(const char *data, size_t size)
+bool sim_image_is_cut_short(const void *image, size_t size)
 {
+    const unsigned char *bytes = image;
+    if (size >= SELFMAG && memcmp(bytes, ELFMAG, SELFMAG) == 0) {
+        struct carried carried;
+        size_t start = size < sizeof(Elf64_Ehdr) ? SIZE_MAX : carried_at(bytes);
+        if (!start || start > size || size - start < sizeof carried)
+            return start;
+        memcpy(&carried, bytes + start, sizeof carried);
+        return size - start - sizeof carried < carried.length;
+    }
     struct fatbin header;
-    memcpy(&header, data, sizeof header);
-    return memcmp(header.magic, fatbin_magic, sizeof fatbin_magic) == 0 &&
-           (size < sizeof header || size < header.header_size || size - header.header_size < header.size);
+    if (size < sizeof header.magic || memcmp(bytes, fatbin_magic, sizeof fatbin_magic) != 0)
+        return false;
+    if (size < sizeof header)
+        return true;
+    memcpy(&header, bytes, sizeof header);
+    return size < header.header_size || size - header.header_size < header.size;
 }
 
 CUresult sim_image_read_file(const char *path, char **data, size_t *length)
@@ -226,7 +293,7 @@ CUresult sim_image_read_file(const char *path, char **data, size_t *length)
         if (length)
             *length = (size_t)size;
         if (*data && fread(*data, 1, (size_t)size, file) == (size_t)size)
-            status = is_cut_short(*data, (size_t)size) ? CUDA_ERROR_INVALID_IMAGE : CUDA_SUCCESS;
+            status = sim_image_is_cut_short(*data, (size_t)size) ? CUDA_ERROR_INVALID_IMAGE : CUDA_SUCCESS;
         if (status != CUDA_SUCCESS)
             free(*data);
     }

@@ -111,7 +111,7 @@ static CUresult load(CUlibrary *out, const void *code, unsigned jit_count, CUjit
     SIM_TRY(sim_jit_read(&jit, jit_count, jit_options, jit_values));
     const char *text = NULL;
     size_t length = 0;
-    CUresult kind = sim_image_find(code, &text, &length);
+    CUresult kind = sim_image_find(code, &jit, &text, &length);
     // Code for a real GPU is refused at once: it is good code, only nothing here can run it.
     if (kind == CUDA_ERROR_NO_BINARY_FOR_GPU)
         return kind;

@@ -4,6 +4,7 @@
 // The linker of PTX texts. What goes in is read when it is added; what comes out is an image of all of them, which is
 // resolved when it is loaded, as it is here once to see whether it can be.
 
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,7 @@ static CUresult append(struct sim_link *link, const char *text, size_t length)
     return CUDA_SUCCESS;
 }
 
-// The PTX of what was linked before, to be linked again.
+// The PTX of an input: text, or a cubin with PTX behind it.
 static CUresult find_ptx(const void *data, size_t size, CUjitInputType type, const char **text, size_t *length)
 {
     if (type == CU_JIT_INPUT_PTX) {
@@ -60,9 +61,11 @@ static CUresult find_ptx(const void *data, size_t size, CUjitInputType type, con
         *length = strnlen(data, size);
         return CUDA_SUCCESS;
     }
-    if (type != CU_JIT_INPUT_CUBIN || size < sim_image_least || sim_image_find(data, text, length) != CUDA_SUCCESS)
+    if (type != CU_JIT_INPUT_CUBIN || size < sizeof(Elf64_Ehdr))
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    return *length <= size - sim_image_least ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
+    if (sim_image_is_cut_short(data, size))
+        return CUDA_ERROR_INVALID_IMAGE;
+    return sim_image_find(data, NULL, text, length) == CUDA_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
 static CUresult add(struct sim_link *link, CUjitInputType type, const void *data, size_t size, const char *name)

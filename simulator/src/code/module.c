@@ -98,7 +98,7 @@ static CUresult load(CUmodule *out, const void *image, unsigned count, CUjit_opt
     SIM_TRY(sim_jit_read(&jit, count, options, values));
     const char *text;
     size_t length;
-    SIM_TRY(sim_image_find(image, &text, &length));
+    SIM_TRY(sim_image_find(image, &jit, &text, &length));
     sim_ptx_module *loaded;
     SIM_TRY(sim_image_load(text, length, context, &jit, &loaded));
     struct sim_module *module;
