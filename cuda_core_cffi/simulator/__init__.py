@@ -51,6 +51,7 @@ from typing import Any, NamedTuple
 
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.driver_log import VARIANT
+from cuda_core_cffi._core.errors import check
 from cuda_core_cffi._core.ffi import ffi, lib
 
 __all__ = [
@@ -350,11 +351,19 @@ def clear_reports() -> None:
 
 
 def recover() -> None:
-    """Let contexts be made again after a kernel failed, as a real driver does in a new process only.
+    """Make the devices work again after a kernel failed, as a real driver does in a new process only.
 
-    Contexts that exist stay failed: reset the device's primary context, or destroy them.
+    Contexts, and what was made in them, work as before the failure. Work that was submitted since then was not done.
+    A primary context that was reset since then is retained again; what was made in it is gone.
+
+    Raises
+    ------
+    CUDAError
+        If a primary context cannot be retained again.
     """
     _library().cudaSimRecover()
+    if lib.ccc_driver_simulated():
+        check(lib.ccc_primary_revive(), "cuDevicePrimaryCtxRetain")
 
 
 def sensors(device: int = 0) -> dict[str, int]:

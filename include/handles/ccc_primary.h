@@ -57,6 +57,24 @@ static ccc_handle *ccc_primary_context(CUdevice device)
     return CCC_LIKELY(handle != NULL) ? handle : ccc_primary_make(device);
 }
 
+// Retain anew the primary contexts that were reset behind the back of this package. Returns the status of the driver.
+static int ccc_primary_revive(void)
+{
+    int status = CUDA_SUCCESS;
+    pthread_mutex_lock(&ccc_primary_lock);
+    for (CUdevice device = 0; device < CCC_MAX_DEVICES && !status; device++) {
+        CUcontext context;
+        unsigned int flags;
+        int active = 1;
+        if (atomic_load(&ccc_primary[device]))
+            status = (int)cuDevicePrimaryCtxGetState(device, &flags, &active);
+        if (!status && !active)
+            status = (int)cuDevicePrimaryCtxRetain(&context, device);
+    }
+    pthread_mutex_unlock(&ccc_primary_lock);
+    return status;
+}
+
 // Make exactly this context current, for cleanup: whatever was current stays below it. Returns whether it did.
 static int ccc_push(ccc_handle *context)
 {

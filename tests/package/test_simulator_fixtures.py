@@ -50,21 +50,90 @@ def test_the_fixture_fails_a_test_that_misuses_the_driver(tmp_path):
     assert "misused the driver" in output
 
 
-def test_the_fixture_tells_what_a_kernel_did_and_which_tests_came_after_it(tmp_path):
+def test_the_fixture_tells_what_a_kernel_did_and_the_next_tests_have_a_working_device(tmp_path):
     status, output = run_pytest(
         tmp_path,
-        "from cuda_core_cffi import LaunchConfig, ObjectCode, launch\n"
+        "from cuda_core_cffi import Device, LaunchConfig, ObjectCode, launch\n"
         f"PTX = {PTX!r}\n"
         "def test_one(simulated_device):\n"
         "    kernel = ObjectCode.from_ptx(PTX).get_kernel('store')\n"
         "    with simulated_device.create_stream() as stream:\n"
         "        launch(stream, LaunchConfig(grid=1, block=1), kernel, 8, 1)\n"
         "def test_two(simulated_device):\n"
-        "    pass\n",
+        "    simulated_device.allocate(16).close()\n"
+        "    simulated_device.sync()\n"
+        "def test_without_the_fixture():\n"
+        "    stream = Device(0).create_stream()\n"
+        "    launch(stream, LaunchConfig(grid=1, block=1), ObjectCode.from_ptx(PTX).get_kernel('store'), 8, 1)\n"
+        "def test_three(simulated_device):\n"
+        "    simulated_device.create_stream().sync()\n",
     )
     assert status == 1, output
     assert "the test misused the driver:\nkernel store:" in output
-    assert "a test before this one broke the device" in output
+    assert "1 error" in output
+    assert "4 passed" in output
+
+
+RECOVERY = """
+import threading
+from cuda_core_cffi import CUDAError, Device, LaunchConfig, ObjectCode, launch, lib, simulator
+
+device = Device(0)
+device.set_current()
+stream, buffer = device.create_stream(), device.allocate(4)
+kernel = ObjectCode.from_ptx(PTX).get_kernel("store")
+one = LaunchConfig(grid=1, block=1)
+
+
+def fail():
+    try:
+        launch(stream, one, kernel, 8, 1)
+        stream.sync()
+    except CUDAError as error:
+        print(error.name)
+
+
+def work():
+    Device(0).set_current()
+    with Device(0).create_stream() as other, Device(0).allocate(4, other) as memory:
+        launch(other, one, kernel, memory, 7)
+        print(int.from_bytes(memory.copy_to(bytearray(4), stream=other), "little"))
+
+
+def work_everywhere():
+    work()
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+"""
+
+
+def test_a_device_recovers_with_all_that_was_made_before():
+    done = run_python(
+        f"PTX = {PTX!r}\n{RECOVERY}"
+        "fail()\n"
+        "simulator.recover()\n"
+        "launch(stream, one, kernel, buffer, 5)\n"
+        "print(int.from_bytes(buffer.copy_to(bytearray(4), stream=stream), 'little'))\n"
+        "work_everywhere()\n",
+        CUDA_CORE_CFFI_DRIVER="simulator",
+    )
+    assert (done.stdout.split(), done.stderr) == (["CUDA_ERROR_ILLEGAL_ADDRESS", "5", "7", "7"], "")
+
+
+def test_a_device_recovers_whose_primary_context_was_reset():
+    done = run_python(
+        f"PTX = {PTX!r}\n{RECOVERY}"
+        "fail()\n"
+        "stream.close(), buffer.close()\n"
+        "assert lib.cuDevicePrimaryCtxReset(0) == 0\n"
+        "simulator.recover()\n"
+        "work_everywhere()\n",
+        CUDA_CORE_CFFI_DRIVER="simulator",
+    )
+    assert done.stdout.split() == ["CUDA_ERROR_ILLEGAL_ADDRESS", "7", "7"], done.stderr
 
 
 def test_the_fixture_takes_faults_back(tmp_path):

@@ -114,11 +114,43 @@ def test_what_needs_no_context_still_works() -> None:
 def test_the_simulator_can_recover_where_hardware_cannot() -> None:
     printed = after(
         """
+        created = cu.out(c_void_p, "cuCtxCreate_v2", 0, 0)
         print(fail())
         sim.recover()
         print(*works())
-        cu.cuDevicePrimaryCtxReset_v2(0)
-        cu.start()
+        cu.cuCtxSetCurrent(primary)
+        print(*works())
+        """
+    )
+    assert printed == ["LAUNCH_FAILED"] + ["SUCCESS"] * 6
+
+
+def test_what_was_made_before_the_failure_works_after_the_recovery() -> None:
+    printed = after(
+        """
+        stream, event, memory = cu.stream(NON_BLOCKING), cu.event(), cu.alloc(4)
+        kernels = Kernels(cu)
+        cu.cuMemsetD32_v2(memory, 1, c_size_t(1))
+        print(fail())
+        print(cu.status("cuMemsetD32Async", memory, 5, c_size_t(1), stream))
+        sim.recover()
+        print(int.from_bytes(cu.read(memory, 4), "little"))
+        kernels.launch("store", memory, c_uint(7), stream=stream)
+        cu.cuEventRecord(event, stream)
+        cu.cuEventSynchronize(event)
+        print(int.from_bytes(cu.read(memory, 4), "little"))
+        """
+    )
+    assert printed == ["LAUNCH_FAILED", "LAUNCH_FAILED", "1", "7"]
+
+
+def test_a_device_that_recovered_may_fail_again() -> None:
+    printed = after(
+        """
+        print(fail(), cu.status("cuCtxSynchronize"))
+        sim.recover()
+        print(fail(), cu.status("cuCtxSynchronize"))
+        sim.recover()
         print(*works())
         """
     )

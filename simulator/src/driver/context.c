@@ -141,11 +141,26 @@ void sim_context_fail(struct sim_context *context, CUresult error)
     atomic_store(&context->error, atomic_load(&device->fault));
 }
 
-// What hardware has no call for: contexts can be made again. Those that there are stay failed.
+static void drain_failed(void *context, void *unused)
+{
+    (void)unused;
+    if (atomic_load(&((struct sim_context *)context)->error))
+        sim_context_drain(context);
+}
+
+static void forget_failure(void *context, void *unused)
+{
+    (void)unused;
+    atomic_store(&((struct sim_context *)context)->error, CUDA_SUCCESS);
+}
+
+// What hardware has no call for: contexts, those that exist too, work again. Kernels that are being stopped stop first.
 SIM_EXPORT void cudaSimRecover(void)
 {
+    sim_object_each(SIM_CONTEXT, drain_failed, NULL);
     for (int i = 0; i < sim_device_count(); i++)
         atomic_store(&sim_device_at(i)->fault, CUDA_SUCCESS);
+    sim_object_each(SIM_CONTEXT, forget_failure, NULL);
 }
 
 CUresult sim_current_quiet(struct sim_context **context)
