@@ -26,6 +26,7 @@ SLOW = (
     "package/test_fuzz_api.py",
     "package/test_gil_release.py",
     "package/test_late_release.py",
+    "package/test_pages.py",
     "package/test_scaling.py",
     "package/test_tutorial.py",
     "memory/test_virtual_memory_growth.py",

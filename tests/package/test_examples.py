@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""The examples, and the code in the documentation, do what they say."""
+"""The examples do what they say."""
 
 from __future__ import annotations
 
@@ -11,25 +11,6 @@ import pytest
 from helpers import output_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = (
-    "arrays.md",
-    "caches.md",
-    "checkpoint.md",
-    "core_dumps.md",
-    "errors.md",
-    "graphs.md",
-    "green_contexts.md",
-    "kernels.md",
-    "launch.md",
-    "linking.md",
-    "prepared_launches.md",
-    "programs.md",
-    "stream_memory_operations.md",
-    "streams.md",
-    "tensor_maps.md",
-    "textures.md",
-)
-
 ELSEWHERE = {"memory_usage.py"}  # test_tracking_resource.py looks at what it prints
 PRINTED = {
     "clusters.py": "values counted by .* clusters .*: right",
@@ -88,10 +69,3 @@ def test_an_example_ends_well_as_a_program_of_cuda_core(name, tmp_path):
         main([f"{folder}/{name}"])
     """
     assert re.search(PRINTED[name], output_of(run, str(tmp_path), name))
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_the_code_on_a_page_runs_from_the_first_block_to_the_last(page, tmp_path):
-    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.DOTALL | re.MULTILINE)
-    assert len(blocks) > 1
-    assert output_of("\n".join([*blocks, "print('done')"]), XDG_CACHE_HOME=str(tmp_path)).split("\n")[-1] == "done"
