@@ -24,7 +24,9 @@ from cuda_core_cffi import (
     launch,
 )
 from cuda_core_cffi._code.carried_ptx import carried_ptx, with_ptx, without_ptx
+from cuda_core_cffi._compile.link_backend import LinkInput
 from cuda_core_cffi._core.libraries import NVJITLINK_LIBRARY, NVRTC_LIBRARY
+from cuda_core_cffi.typing import ObjectCodeFormatType
 from cuda_core_cffi.utils import FileStreamProgramCache, InMemoryProgramCache, make_program_cache_key
 
 SOURCE = 'extern "C" __global__ void seven(int *x) { *x = 7; }'
@@ -103,6 +105,8 @@ def test_every_driver_loads_a_cubin_with_ptx(device, stream, tmp_path):
 
 def test_nvjitlink_gets_the_cubin_alone(device, stream, nvjitlink):
     parts = [both(source, relocatable_device_code=True) for source in (FUNCTION, CALLER)]
+    for cubin, ptx in parts:
+        assert LinkInput(ObjectCodeFormatType.CUBIN, with_ptx(cubin, [ptx]), "part").padded() == cubin
     alone = Linker(*(ObjectCode.from_cubin(cubin, name="part") for cubin, _ in parts)).link("cubin").code
     carrying = (ObjectCode.from_cubin(with_ptx(cubin, [ptx]), name="part") for cubin, ptx in parts)
     linked = Linker(*carrying).link("cubin")
