@@ -80,6 +80,10 @@ class Compiler(abc.ABC):
         """Return what makes the compiler read files that nobody knows beforehand, in words; None if nothing does."""
         return None
 
+    def needs_source_file(self, options: ProgramOptions) -> bool:
+        """Return whether debuggers look for the source of a program that has no name in a file."""
+        return False
+
     @abc.abstractmethod
     def spell(self, resolved: ResolvedOptions, target: ObjectCodeFormatType) -> list[bytes]:
         """Return the options as the compiler knows them; raise :class:`ValueError` if they do not go together."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 from cuda_core_cffi._code.missing_symbols import near_matches
 from cuda_core_cffi._compile.compiler import Compiled, Compiler, Job, check_text
 from cuda_core_cffi._compile.compiler_options import NVRTC_TARGETS, nvrtc_options
-from cuda_core_cffi._compile.program_options import ProgramOptions
+from cuda_core_cffi._compile.program_options import DEFAULT_NAME, ProgramOptions
 from cuda_core_cffi._compile.resolved_options import ResolvedOptions
 from cuda_core_cffi._core.calls import Owner, close, make_in
 from cuda_core_cffi._core.errors import NVRTCError, failure, failure_with_log
@@ -87,6 +87,10 @@ class NVRTC(Compiler):
             line = next(filter(None, (_local_include(header) for _, header in _extra_headers(options))), None)
         return line and f"{line!r} may find a file beside the source (with no_source_include it does not)"
 
+    def needs_source_file(self, options: ProgramOptions) -> bool:
+        has_name = bool(options.name) and options.name != DEFAULT_NAME
+        return bool(options.debug or options.lineinfo) and not has_name and not _uses_pch(options)
+
     def spell(self, resolved: ResolvedOptions, target: ObjectCodeFormatType) -> list[bytes]:
         spelt = resolved.spelt.get(target)
         if spelt is None:
@@ -129,8 +133,7 @@ def _run(c_handle: Any, job: Job) -> Any:
     program = ffi.cast("nvrtcProgram", lib.ccc_handle_value(c_handle))
     for expression in job.expressions:
         _ask_of_expression("nvrtcAddNameExpression", program, expression)
-    options = job.options
-    if options.pch or options.create_pch or options.use_pch:
+    if _uses_pch(job.options):
         with _pch_lock:
             status = compile_program(program, job.spelt)
     else:
@@ -141,6 +144,10 @@ def _run(c_handle: Any, job: Job) -> Any:
         hint = _explain_unknown_names(log, job.source) if job.expressions else ""
         raise nvrtc_failure(status, "nvrtcCompileProgram", log, hint)
     return program
+
+
+def _uses_pch(options: ProgramOptions) -> bool:
+    return bool(options.pch or options.create_pch or options.use_pch)
 
 
 def _result(program: Any, job: Job, makes_pch: bool) -> Compiled:

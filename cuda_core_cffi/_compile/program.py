@@ -14,6 +14,7 @@ from cuda_core_cffi._compile.compilers import check_target, compiler_for
 from cuda_core_cffi._compile.program_cache import ProgramCacheResource
 from cuda_core_cffi._compile.program_cache_key import program_key
 from cuda_core_cffi._compile.program_options import DEFAULT_NAME, ProgramOptions
+from cuda_core_cffi._compile.source_file import SourceFile
 from cuda_core_cffi._core.calls import Owner, close, make
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.handle import Handle, Use, refuse_again
@@ -59,9 +60,17 @@ class Program(Handle):
     -----
     UserWarning
         If an option is left out, because the linker does not have it.
+    RuntimeWarning
+        If the source could not be written to a temporary file for debuggers.
 
     Notes
     -----
+    C++ with `debug` or `lineinfo` and without a `name` is written to a temporary file, ``cuda_core_*.cu``, which only
+    this user can read. Debugging information and the compiler's messages name that file, and it is the
+    :attr:`~ObjectCode.name` of the code, so cuda-gdb and compute-sanitizer find the source. :meth:`close` removes the
+    file; so do the finalizer of the program and the end of the interpreter. With precompiled headers no file is
+    written, because the ``#line`` directive that names it disables them.
+
     A program can be compiled any number of times, to any targets, by several threads at once: other Python threads run
     while the compiler does. :attr:`handle` is the program of the first compilation; every other one gets a program of
     its own.
@@ -75,7 +84,7 @@ class Program(Handle):
     True
     """
 
-    __slots__ = ("_compiler", "_name", "_pch_status", "_resolved", "_source", "_unused")
+    __slots__ = ("_compiler", "_file", "_name", "_pch_status", "_resolved", "_source", "_text", "_unused")
 
     _CTYPE = "void *"  # each compiler has a type of its own
 
@@ -94,7 +103,15 @@ class Program(Handle):
         self._source = compiler.check_source(code, resolved)
         self._name = resolved.name or DEFAULT_NAME
         self._pch_status: PCHStatusType | None = None
-        compiler.create(self, self._source, self._name, resolved)
+        self._text = self._source  # what the compiler gets
+        self._file: SourceFile | None = None
+        try:
+            if compiler.needs_source_file(resolved):
+                self._write_source()
+            compiler.create(self, self._text, self._name, resolved)
+        except BaseException:
+            self._remove_source()
+            raise
         self._unused = [True]  # whether this object's own program was not compiled yet; popped by one thread
 
     # Two programs are never the same one, even if NVRTC gives the second the address of the first.
@@ -105,6 +122,11 @@ class Program(Handle):
 
     def __repr__(self) -> str:
         return f"<Program backend={str(self.backend)!r}>"
+
+    def close(self) -> None:
+        """Destroy the program now, and remove the temporary file with its source. Closing twice is allowed."""
+        self._remove_source()
+        super().close()
 
     def compile(
         self,
@@ -130,6 +152,8 @@ class Program(Handle):
             Where the code is looked for first, and kept once it is compiled. There is no such choice for a program with
             name expressions, because a cache does not keep what they became, nor for one that depends on files or whose
             options make the compiler write any: :func:`~cuda_core_cffi.utils.make_program_cache_key` tells which.
+            Code in a cache outlives the temporary file of a program that has no `name`, so its debugging information
+            names ``default_program`` instead.
 
         Returns
         -------
@@ -172,12 +196,12 @@ class Program(Handle):
             raise RuntimeError("this Program is closed")
         spelt = compiler.spell(self._resolved, target)
         if cache is None:
-            return self._compile(spelt, target, expressions, logs)
+            return self._compile(self._text, spelt, target, expressions, logs)
         key = program_key(compiler, self._source, self._resolved, target, spelt)
         data = cache.get(key)
         if data is not None:
             return ObjectCode._create(data, target, self._name, {})
-        code = self._compile(spelt, target, expressions, logs)
+        code = self._compile(self._source, spelt, target, expressions, logs)
         try:
             cache[key] = code
         except OSError as error:  # such as a full disk
@@ -203,25 +227,43 @@ class Program(Handle):
         """
         return self._pch_status
 
+    def _write_source(self) -> None:
+        try:
+            self._file = SourceFile(self, self._source)
+            self._text = self._file.text(self._source)
+        except OSError as error:  # such as a full disk
+            warnings.warn(
+                f"the source could not be written for debuggers, which will look for {self._name!r}: {error}",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+
+    def _remove_source(self) -> None:
+        file = getattr(self, "_file", None)
+        if file is not None:
+            file.remove()
+
     def _compile(
-        self, spelt: list[bytes], target: ObjectCodeFormatType, expressions: list[str], logs: Any
+        self, source: bytes, spelt: list[bytes], target: ObjectCodeFormatType, expressions: list[str], logs: Any
     ) -> ObjectCode:
-        job = Job(self._source, self._name, self._resolved.options, spelt, target, expressions, logs)
-        use = self._take()
+        job = Job(source, self._name, self._resolved.options, spelt, target, expressions, logs)
+        use = self._take(source)
         try:
             compiled = self._compiler.compile(use._c_handle, job)
         finally:
             close(use)
         self._pch_status = compiled.pch_status
-        return ObjectCode._create(compiled.data, target, self._name, compiled.symbols)
+        name = self._name if self._file is None or source is not self._text else self._file.path
+        return ObjectCode._create(compiled.data, target, name, compiled.symbols)
 
-    def _take(self) -> Owner:
-        """Return a program that was not compiled yet; it stays alive even if this object is closed."""
+    def _take(self, source: bytes) -> Owner:
+        """Return a program of this source that was not compiled yet; it stays alive even if this object is closed."""
+        unused = self._unused if source is self._text else []
         try:
-            self._unused.pop()
+            unused.pop()
         except IndexError:
             use = Use()
-            self._compiler.create(use, self._source, self._name, self._resolved.options)
+            self._compiler.create(use, source, self._name, self._resolved.options)
             return use
         kept = make(Use, lib.ccc_view, self._c_handle)
         if kept is None:

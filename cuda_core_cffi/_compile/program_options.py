@@ -57,7 +57,8 @@ class ProgramOptions:
     ----------
     name : str or None
         The name of the program: the file name in the compiler's messages, and the name of the compiled code.
-        None stands for ``"default_program"``.
+        None stands for ``"default_program"``. Without a name, C++ with `debug` or `lineinfo` is written to a temporary
+        file, whose path is the name then: see :class:`Program`.
     arch : str or None
         The architecture to compile for: ``"sm_90"`` for that GPU's own code, ``"compute_90"`` for PTX. By default the
         device that is current when compiling; without one, PTX and LTO IR are made for the oldest architecture that

@@ -72,6 +72,7 @@ INTERNAL = {
     "_compile.compiler.Compiler", "_compile.driver_linker.DriverLinker", "_compile.link_backend.LinkBackend",
     "_compile.nvjitlink.NvJitLink", "_compile.nvrtc.NVRTC", "_compile.nvvm.NVVM", "_compile.nvvm_ir._Bits",
     "_compile.program_cache.ProgramCacheResource", "_compile.ptx.PTX", "_compile.resolved_options.ResolvedOptions",
+    "_compile.source_file.SourceFile",
     "_core.copying.Uncopyable", "_core.descriptors.Descriptor", "_core.handle.Handle", "_core.handle.InUse",
     "_core.handle.Use", "_core.compiled_packing.ArgumentMemory", "_core.compiled_packing.FastPacker",
     "_core.registry.Registry",
