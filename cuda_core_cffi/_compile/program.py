@@ -145,7 +145,7 @@ class Program(Handle):
             Of PTX: ``"cubin"``.
         name_expressions : sequence of str, optional
             C++ expressions that name kernels or variables, such as ``"scale<float>"``. Templates are instantiated for
-            them, and :meth:`ObjectCode.get_kernel` takes them as names. For C++ only.
+            them, and :meth:`ObjectCode.get_kernel` takes them as names. PTX and NVVM IR have none, and ignore them.
         logs : object with ``write(str)``, optional
             Gets the compiler's messages, also those of a compilation that fails. Code from a cache comes without any.
         cache : ProgramCacheResource, optional
@@ -181,8 +181,8 @@ class Program(Handle):
         compiler = self._compiler
         target = check_target(compiler, target_type)
         expressions = _check_expressions(name_expressions)
-        if expressions and not compiler.knows_expressions:
-            raise ValueError(f"name_expressions are for C++; {compiler.title} knows none: {expressions!r}")
+        if not compiler.knows_expressions:
+            expressions = []
         if logs is not None and not callable(getattr(logs, "write", None)):
             raise TypeError(f"logs must have a method write(str); {type(logs).__name__} has none")
         if cache is not None:

@@ -110,9 +110,13 @@ def test_a_closed_program_says_so():
         program.compile("cubin")
 
 
-def test_name_expressions_are_for_other_languages():
-    with pytest.raises(ValueError, match="name_expressions are for C\\+\\+; the linker knows none"):
-        Program(TWICE, "ptx", SM_90).compile("cubin", ["twice"])
+def test_name_expressions_are_ignored():
+    with Program(TWICE, "ptx", SM_90) as program, InMemoryProgramCache() as cache:
+        code = program.compile("cubin", ["twice", "scale<float>"])
+        assert code.symbol_mapping == {}
+        assert code.code == program.compile("cubin", ["twice"], cache=cache).code
+        with pytest.raises(TypeError, match="name_expressions must be str"):
+            program.compile("cubin", [3])
 
 
 # Options
