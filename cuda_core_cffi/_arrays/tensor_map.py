@@ -86,7 +86,9 @@ class TensorMapDescriptorOptions:
     element_strides : tuple of int, optional
         Of how many elements along each dimension one is copied: 1 to 8 each. By default all are.
     data_type : dtype or TensorMapDataType, optional
-        What the elements are, if not what the view says; of the same size.
+        What the elements are, if not what the view says. Elements of another size share the bytes of the last
+        dimension as in :meth:`numpy.ndarray.view`: 64 bytes are 16 of ``float32``, and `box_dim` counts these. Not
+        for interleaved channels.
     interleave : TensorMapInterleave, optional
         How channels lie in memory.
     swizzle : TensorMapSwizzle, optional
@@ -422,10 +424,11 @@ def describe(array: Array, options: TensorMapDescriptorOptions, kind: int) -> di
         least = LEAST_IM2COL_RANK
     if not least <= rank <= LARGEST_RANK:
         raise ValueError(f"the array must have {least} to {LARGEST_RANK} dimensions for such a tensor map, not {rank}")
-    for axis, extent in enumerate(shape):
+    data_type = find_data_type(dtype, options.data_type)
+    extents = (*shape[:-1], last_extent(shape[-1], itemsize, data_type, options.interleave))
+    for axis, extent in enumerate(extents):
         if not 1 <= extent <= LARGEST_EXTENT:
             raise ValueError(f"shape[{axis}] must be 1 to 2**32 for a tensor map, not {extent}")
-    data_type = find_data_type(dtype, itemsize, options.data_type)
     if options.oob_fill != TensorMapOOBFill.NONE and data_type not in FLOATS:
         raise ValueError(f"oob_fill {options.oob_fill.name} is for floating-point types, not for {data_type.name}")
     if options.interleave == TensorMapInterleave.INTERLEAVE_32B and options.swizzle != TensorMapSwizzle.SWIZZLE_32B:
@@ -443,7 +446,7 @@ def describe(array: Array, options: TensorMapDescriptorOptions, kind: int) -> di
         "kind": kind,
         "type": data_type,
         "rank": rank,
-        "extents": shape[::-1],
+        "extents": extents[::-1],
         "strides": byte_strides(shape, strides, itemsize, options.interleave),
         "steps": steps[::-1],
         "interleave": options.interleave,
@@ -551,7 +554,26 @@ def check_bytes(fields: dict[str, Any], elements: int, name: str) -> None:
         )
 
 
-def find_data_type(own: Any, itemsize: int, given: object) -> TensorMapDataType:
+def last_extent(extent: int, itemsize: int, data_type: TensorMapDataType, interleave: TensorMapInterleave) -> int:
+    """Return the last extent of a view in elements of ``data_type``, which may have another size than its own."""
+    size = ELEMENT_BYTES[data_type]
+    if size == itemsize:
+        return extent
+    if interleave != TensorMapInterleave.NONE:
+        raise ValueError(
+            f"data_type {data_type.name} has {size} bytes, the elements of the view have {itemsize}: with interleaved "
+            "channels they must have the same size"
+        )
+    count, rest = divmod(extent * itemsize, size)
+    if rest:
+        raise ValueError(
+            f"the last dimension of the view must be a multiple of {size} bytes for data_type {data_type.name}, not "
+            f"{extent * itemsize} bytes ({extent} elements of {itemsize})"
+        )
+    return count
+
+
+def find_data_type(own: Any, given: object) -> TensorMapDataType:
     """Return the type of the elements: what was given, or what the view says."""
     if given is None:
         name = NAMES.get(own) if type(own) is int else getattr(own, "name", None)
@@ -559,14 +581,8 @@ def find_data_type(own: Any, itemsize: int, given: object) -> TensorMapDataType:
             raise ValueError("the view has no dtype: give data_type")
         return data_type_of(name)
     if isinstance(given, enum.IntEnum):
-        data_type = number_of(TensorMapDataType, given, "data_type")
-    else:
-        data_type = data_type_of(dtype_like(given).name)
-    if ELEMENT_BYTES[data_type] != itemsize:
-        raise ValueError(
-            f"data_type {data_type.name} has {ELEMENT_BYTES[data_type]} bytes, the elements of the view have {itemsize}"
-        )
-    return data_type
+        return number_of(TensorMapDataType, given, "data_type")
+    return data_type_of(dtype_like(given).name)
 
 
 def data_type_of(name: str) -> TensorMapDataType:

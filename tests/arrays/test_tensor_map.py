@@ -130,6 +130,23 @@ def test_another_type_of_that_size_may_be_given(buffer: Buffer, given: Any, kind
     assert f" {kind} " in repr(view(buffer).as_tensor_map((8, 8), data_type=given))
 
 
+@pytest.mark.parametrize(
+    ("dtype", "data_type", "shape"),
+    [
+        (numpy.uint8, "float32", (64, 16)),
+        (numpy.uint8, TensorMapDataType.BFLOAT16, (64, 32)),
+        (numpy.float32, "uint8", (64, 256)),
+        (numpy.complex64, "float32", (64, 128)),
+        (numpy.uint16, "float64", (64, 16)),
+        ("S4", "float32", (64, 64)),
+    ],
+)
+def test_another_size_of_elements_divides_the_last_dimension(
+    buffer: Buffer, dtype: Any, data_type: Any, shape: Any
+) -> None:
+    assert f" shape={shape} " in repr(view(buffer, (64, 64), dtype).as_tensor_map((8, 16), data_type=data_type))
+
+
 def test_bfloat16_is_known(buffer: Buffer) -> None:
     ml_dtypes = pytest.importorskip("ml_dtypes")
     assert " BFLOAT16 " in repr(view(buffer, (8, 64), numpy.uint16).as_tensor_map((8, 8), data_type=ml_dtypes.bfloat16))
@@ -248,7 +265,15 @@ F32 = numpy.float32
         ((64, 64), F32, None, {"element_strides": (9, 1)}, r"element_strides\[0\] must be 1 to 8, not 9"),
         ((64, 64), F32, None, {"element_strides": (1, 2)}, r"element_strides\[1\] must be 1, not 2: the hardware"),
         ((64, 64), numpy.complex64, None, {}, "tensor maps have no elements of dtype complex64: give data_type"),
-        ((64, 64), F32, None, {"data_type": "uint16"}, "data_type UINT16 has 2 bytes, the elements of the view have 4"),
+        (
+            (64, 50), numpy.uint8, (64, 1), {"data_type": "float32"},
+            r"must be a multiple of 4 bytes for data_type FLOAT32, not 50 bytes \(50 elements of 1\)",
+        ),
+        (
+            (4, 8, 64), F32, None, {"data_type": "uint16", "interleave": TensorMapInterleave.INTERLEAVE_16B},
+            "data_type UINT16 has 2 bytes, the elements of the view have 4: with interleaved channels",
+        ),
+        ((64, 64), "u1", None, {"data_type": "float32", "box_dim": (8, 6)}, r"box_dim\[1\] must be a multiple of 4"),
         (
             (64, 64), numpy.uint32, None, {"oob_fill": TensorMapOOBFill.NAN_REQUEST_ZERO_FMA},
             "oob_fill NAN_REQUEST_ZERO_FMA is for floating-point types, not for UINT32",

@@ -93,6 +93,19 @@ def test_other_floats_are_loaded_as_they_are(
     assert found == array.tobytes()
 
 
+@pytest.mark.parametrize(
+    ("dtype", "data_type"), [("uint8", "float32"), ("float32", "uint8"), ("uint16", "float64")], ids=str
+)
+def test_elements_of_another_size_are_the_same_bytes(
+    device: Device, stream: Any, tensor: Any, code: Any, dtype: str, data_type: str
+) -> None:
+    array = numbered((8, 128 // numpy.dtype(dtype).itemsize), dtype)
+    item = numpy.dtype(data_type).itemsize
+    descriptor = tensor(array).view.as_tensor_map((4, 32 // item), data_type=data_type)
+    found = loaded(device, stream, code.get_kernel("load2"), descriptor, (64 // item, 2), 128)
+    assert found == array.view("uint8")[2:6, 64:96].tobytes()
+
+
 @pytest.mark.parametrize("data_type", [TensorMapDataType.TFLOAT32, TensorMapDataType.TFLOAT32_FTZ])
 def test_tf32_is_stored_as_it_is(device: Device, stream: Any, tensor: Any, code: Any, data_type: Any) -> None:
     array = numpy.array(list(TF32), numpy.uint32).view(numpy.float32)
