@@ -297,7 +297,12 @@ class ObjectCode:
 
     @property
     def symbol_mapping(self) -> dict[str, str]:
-        """A copy of the names under which kernels can be got besides their symbols, to these."""
+        """A copy of the names under which kernels can be got besides their symbols, to these.
+
+        Where this package stands for ``cuda.core``, the symbols are bytes, as there.
+        """
+        if typed_handles.is_used:
+            return {name: symbol.encode() for name, symbol in self._symbol_mapping.items()}  # type: ignore[misc]
         return dict(self._symbol_mapping)
 
     @property

@@ -92,7 +92,7 @@ class Linker(Handle):
         self._options = self._backend.resolve(wanted)
         self._symbol_mapping: dict[str, str] = {}
         for code in object_codes:
-            self._symbol_mapping.update(code.symbol_mapping)
+            self._symbol_mapping.update(code._symbol_mapping)
         self._first_target = _expected_target(self._backend, self._options)
         first = self._backend.link(self, self._options, self._first_target, self._inputs)
         if first.error is not None and first.is_refused:

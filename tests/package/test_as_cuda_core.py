@@ -18,7 +18,9 @@ import textwrap
 import pytest
 from helpers import LIMIT, child_environment, output_of
 
+from cuda_core_cffi import UnavailableError
 from cuda_core_cffi._alias.install import FOLDER
+from cuda_core_cffi._core.libraries import NVJITLINK_LIBRARY, NVRTC_LIBRARY
 
 try:
     INSTALLED = importlib.metadata.version("cuda-core")  # where a test machine has it too, its metadata answer
@@ -325,6 +327,41 @@ def test_code_whose_handle_a_program_has_is_left_to_it():
         )
     )
     assert lines.split() == ["0", "0", "0", "0"]
+
+
+def test_symbols_are_bytes_as_with_cuda_core():
+    code = """
+        import pickle
+        from cuda.core import Device, ObjectCode
+        PTX = b".version 7.0\\n.target sm_70\\n.address_size 64\\n.visible .entry k() { ret; }\\n"
+        code = ObjectCode.from_ptx(PTX, symbol_mapping={"first": "k", "second": b"k"})
+        assert code.symbol_mapping == {"first": b"k", "second": b"k"}
+        again = ObjectCode.from_ptx(PTX, symbol_mapping=code.symbol_mapping)
+        Device(0).set_current()
+        for made in (code, again, pickle.loads(pickle.dumps(code))):
+            assert made.symbol_mapping == code.symbol_mapping
+            for name in ("first", "second", code.symbol_mapping["first"]):
+                made.get_kernel(name).close()
+    """
+    assert output_of(program(code)) == ""
+
+
+def test_symbols_of_linked_code_are_bytes_too():
+    code = """
+        from cuda.core import Linker, LinkerOptions, Program
+        source = "template <class T> __global__ void scale(T *x) { x[threadIdx.x] *= 2; }"
+        options = {"arch": "sm_90", "relocatable_device_code": True}
+        code = Program(source, "c++", options).compile("cubin", ["scale<float>"])
+        linked = Linker(code, options=LinkerOptions(arch="sm_90")).link("cubin")
+        assert code.symbol_mapping == linked.symbol_mapping == {"scale<float>": b"_Z5scaleIfEvPT_"}
+        print(code.code.find(code.symbol_mapping["scale<float>"]) > 0)
+    """
+    for library in (NVRTC_LIBRARY, NVJITLINK_LIBRARY):
+        try:
+            library.load()
+        except UnavailableError as error:
+            pytest.skip(str(error))
+    assert output_of(program(code)) == "True"
 
 
 def test_results_of_cuda_bindings_are_checked():
