@@ -8,6 +8,7 @@ import re
 import warnings
 from typing import TYPE_CHECKING
 
+from cuda_core_cffi._core import typed_handles
 from cuda_core_cffi.system._enumerators import ENUMERATORS
 from cuda_core_cffi.system._fields import field_values
 from cuda_core_cffi.system._library import nvml, reads_number
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 VERSION_NAME = re.compile(r"NVML_NVLINK_VERSION_(\d+)_(\d+)")
 UNKNOWN_VERSION = (0, 0)
+CUDA_CORE_MAX_LINKS = 18  # which programs written for it take for the number of links of every device that has any
 VERSIONS = {
     int(member): (int(found[1]), int(found[2]))
     for name, member in ENUMERATORS.items()
@@ -34,14 +36,14 @@ class NvlinkInfoType(type):
 
     @property
     def max_links(cls) -> int:
-        """The most links that a device can have by NVML's header.
+        """The most links that a device can have by NVML's header; 18 where this package stands for ``cuda.core``.
 
         Deprecated: ask a device, with :meth:`Device.get_nvlink_count`.
         """
         warnings.warn(
             "NvlinkInfo.max_links is deprecated: use Device.get_nvlink_count()", DeprecationWarning, stacklevel=2
         )
-        return int(nvml.NVML_NVLINK_MAX_LINKS)
+        return CUDA_CORE_MAX_LINKS if typed_handles.is_used else int(nvml.NVML_NVLINK_MAX_LINKS)
 
 
 class _NvlinkInfo(Aspect):
