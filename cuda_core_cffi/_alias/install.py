@@ -53,7 +53,11 @@ class CoreFinder(importlib.abc.MetaPathFinder):
         if module is None:
             return None
         is_package = not hasattr(module, "__file__") or hasattr(module, "__path__")
-        return importlib.machinery.ModuleSpec(fullname, Loader(module), origin=__file__, is_package=is_package)
+        origin = getattr(module, "__file__", __file__)
+        spec = importlib.machinery.ModuleSpec(fullname, Loader(module), origin=origin, is_package=is_package)
+        if spec.submodule_search_locations is not None:
+            spec.submodule_search_locations.extend(getattr(module, "__path__", ()))
+        return spec
 
 
 class NamespaceFinder(importlib.metadata.DistributionFinder):

@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
+import pathlib
 import warnings
 from dataclasses import is_dataclass
 from types import ModuleType
 from typing import Any
 
+from cuda_core_cffi._alias import pickles
 from cuda_core_cffi._alias.results import handle_return
 
 PACKAGE = "cuda_core_cffi"
@@ -18,21 +21,38 @@ NAME = "cuda.core"
 OLD_NAME = "cuda.core.experimental"
 API_VERSION = "1.2.2"
 """The version of cuda-core whose API is served."""
+FILE = str(pathlib.Path(__file__).resolve().parent / "core" / "__init__.py")
+"""The file that ``cuda.core`` says it is of."""
+
+BUILDS = ("cu12", "cu13")
+"""Packages of cuda-core's wheel, of which ``cuda.core`` is one. Some pickles name them."""
 
 SHARED = ("checkpoint", "graph", "system", "texture", "typing", "utils")
 """Public modules, which are those of this package where it has them."""
 
-# Where released programs import private names from, and where these names are here.
+# Where released programs and pickles have private names from, and where these names are here.
 _CUDA_UTILS = "_utils.cuda_utils"
+_PICKLES = f"{PACKAGE}._alias.pickles"
 PRIVATE: dict[str, tuple[str, ...]] = {
     "_context": (PACKAGE,),
     "_device": (PACKAGE,),
+    "_device_resources": (PACKAGE,),
     "_dlpack": (f"{PACKAGE}._memory.dlpack",),
     "_event": (PACKAGE, f"{PACKAGE}._memory.ipc"),
+    "_graphics": (PACKAGE,),
+    "_host": (PACKAGE, _PICKLES),
     "_launch_config": (PACKAGE,),
     "_launcher": (PACKAGE,),
     "_linker": (PACKAGE,),
     "_memory": (PACKAGE, f"{PACKAGE}._memory", f"{PACKAGE}._memory.ipc", f"{PACKAGE}.utils"),
+    **{
+        f"_memory.{name}": (PACKAGE, f"{PACKAGE}.utils")
+        for name in (
+            *("_buffer", "_copy_enums", "_copy_ops", "_device_memory_resource", "_graph_memory_resource", "_legacy"),
+            *("_managed_buffer", "_managed_memory_ops", "_managed_memory_resource", "_pinned_memory_resource"),
+            "_virtual_memory_resource",
+        )
+    },
     "_memoryview": (f"{PACKAGE}.utils", PACKAGE),
     "_module": (PACKAGE, f"{PACKAGE}.typing"),
     "_program": (PACKAGE,),
@@ -40,7 +60,18 @@ PRIVATE: dict[str, tuple[str, ...]] = {
     "_tensor_map": (PACKAGE, f"{PACKAGE}.typing"),
     "_utils": (),
     _CUDA_UTILS: (PACKAGE,),
+    **{
+        f"{folder}.{name}": (f"{PACKAGE}.{folder}",)
+        for folder, names in {
+            "graph": ("_graph_builder", "_graph_definition", "_graph_node", "_subclasses"),
+            "system": ("_device", "_system", "_system_events"),
+            "texture": ("_array", "_mipmapped_array", "_surface", "_texture"),
+            "utils": tuple(f"_program_cache{name}" for name in ("", "._abc", "._file_stream", "._in_memory", "._keys")),
+        }.items()
+        for name in names
+    },
 }
+_PARENTS = {name[: name.find(".") + 1] for name in PRIVATE}
 BINDINGS = ("driver", "nvrtc", "runtime")  # what _utils.cuda_utils has of cuda-bindings
 
 
@@ -52,7 +83,11 @@ class Alias(ModuleType):
         self._sources = sources
 
     def __getattr__(self, name: str) -> Any:
-        if not (name.startswith("__") and name.endswith("__")):
+        if name.startswith(pickles.NAME_OF_RESTORERS):
+            found = getattr(self, name.removeprefix(pickles.NAME_OF_RESTORERS))
+            if is_dataclass(found):
+                return pickles.restore_options
+        elif not (name.startswith("__") and name.endswith("__")):
             for source in self._sources:
                 try:
                     return getattr(importlib.import_module(source), name)
@@ -99,32 +134,45 @@ def make_module(fullname: str) -> ModuleType | None:
         core = Core(NAME, (PACKAGE,), importlib.import_module(PACKAGE).__doc__)
         core.__dict__["__version__"] = API_VERSION
         core.__dict__["__all__"] = list(importlib.import_module(PACKAGE).__all__)
-        for place in ("", *SHARED):
-            rename_classes(place)
+        core.__dict__["__file__"] = FILE
+        core.__dict__["__path__"] = [os.path.dirname(FILE)]
+        pickles.install([kind for place in ("", *SHARED) for kind in rename_classes(place)])
         return core
     if fullname == OLD_NAME or fullname.startswith(OLD_NAME + "."):
         return old_module(fullname)
     name = fullname.removeprefix(NAME + ".")
-    if name.partition(".")[0] in SHARED:
-        return import_if_there(f"{PACKAGE}.{name}")
+    if name.partition(".")[0] in BUILDS:
+        return import_if_there(f"{NAME}.{name.partition('.')[2]}".rstrip("."))
+    if name.partition(".")[0] in SHARED and name not in PRIVATE:
+        module = import_if_there(f"{PACKAGE}.{name}")
+        if module is not None and f"{name}." in _PARENTS and not hasattr(module, "__path__"):
+            module.__path__ = []  # so that Python asks for modules below it
+        return module
     if name == _CUDA_UTILS:
         utilities = Utilities(fullname, PRIVATE[name])
         utilities.__dict__["handle_return"] = handle_return
+        utilities.__dict__["ComputeCapability"] = pickles.compute_capability()
         return utilities
     return Alias(fullname, PRIVATE[name]) if name in PRIVATE else None
 
 
-def rename_classes(place: str) -> None:
-    """Have the public classes of a module say that they are of ``cuda.core``.
+def rename_classes(place: str) -> list[type[Any]]:
+    """Have the public classes of a module say that they are of ``cuda.core``, and return its data classes.
 
     Programs ask which package an object is of. nvmath-python, for one, takes streams of ``cuda`` and no others. Data
     classes stay: what reads their annotations looks up the names in the module that they say.
     """
     module = import_if_there(f"{PACKAGE}.{place}".rstrip("."))
+    data_classes = []
     for name in getattr(module, "__all__", ()):
         found = getattr(module, name)
-        if isinstance(found, type) and found.__module__.startswith(PACKAGE) and not is_dataclass(found):
+        if not isinstance(found, type) or not found.__module__.startswith(PACKAGE):
+            continue
+        if is_dataclass(found):
+            data_classes.append(found)
+        else:
             found.__module__ = f"{NAME}.{place}".rstrip(".")
+    return data_classes
 
 
 def old_module(fullname: str) -> ModuleType | None:

@@ -151,6 +151,9 @@ class ObjectCode:
         return object.__hash__(self)
 
     def __reduce__(self) -> tuple[object, ...]:
+        return self._reduce_with_data()
+
+    def _reduce_with_data(self) -> tuple[object, ...]:
         return _restore, (self._data, self._code, str(self._code_type), self._name, self._symbol_mapping)
 
     def __repr__(self) -> str:

@@ -95,6 +95,36 @@ def test_the_version_is_that_of_the_api():
     ).split() == ["1.2.2", INSTALLED, "cuda.core"]
 
 
+def test_it_has_a_file_and_a_folder_from_which_nothing_is_imported():
+    code = """
+        import importlib.util, inspect, os, pkgutil
+        import cuda.core, cuda.core.utils
+        assert os.path.isfile(cuda.core.__file__)
+        assert cuda.core.__path__ == [os.path.dirname(cuda.core.__file__)]
+        assert cuda.core.__spec__.submodule_search_locations == cuda.core.__path__
+        assert cuda.core.__spec__.origin == cuda.core.__file__
+        assert list(pkgutil.iter_modules(cuda.core.__path__)) == []
+        assert importlib.util.find_spec("cuda.core._core") is None
+        assert inspect.getsourcefile(cuda.core) == cuda.core.__file__
+        assert os.path.basename(cuda.core.utils.__file__) == "utils.py"
+    """
+    assert output_of(program(code)) == ""
+
+
+@pytest.mark.parametrize("build", ["cu12", "cu13"])
+def test_the_packages_of_the_wheel_are_the_same_one(build):
+    code = f"""
+        import cuda.core.{build}.graph
+        from cuda.core.{build} import Device
+        from cuda.core.{build}.utils import StridedMemoryView
+        import cuda.core, cuda.core.graph, cuda.core.utils
+        assert Device is cuda.core.Device and StridedMemoryView is cuda.core.utils.StridedMemoryView
+        assert cuda.core.{build}.graph is cuda.core.graph
+        print(cuda.core.__name__, cuda.core.__spec__.name)
+    """
+    assert output_of(program(code)) == "cuda.core cuda.core"
+
+
 def test_classes_say_that_they_are_of_cuda_core():
     """nvmath-python takes a stream for one of cuda.core by the name of its class's package."""
     assert output_of(
@@ -362,6 +392,25 @@ def test_symbols_of_linked_code_are_bytes_too():
         except UnavailableError as error:
             pytest.skip(str(error))
     assert output_of(program(code)) == "True"
+
+
+def test_devices_have_at_most_as_many_links_as_with_cuda_core():
+    code = """
+        import warnings
+        from cuda.core import system
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            print(system.NvlinkInfo.max_links, [item.category.__name__ for item in told])
+        for device in system.Device.get_all_devices():
+            for link in range(18):
+                try:
+                    device.get_nvlink(link).state
+                except ValueError:
+                    assert link >= device.get_nvlink_count()
+                else:
+                    assert link < device.get_nvlink_count()
+    """
+    assert output_of(program(code)) == "18 ['DeprecationWarning']"
 
 
 def test_results_of_cuda_bindings_are_checked():
