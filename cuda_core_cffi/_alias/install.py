@@ -92,24 +92,40 @@ class CoreDistribution(importlib.metadata.Distribution):
         return pathlib.Path(__file__).parent / path
 
 
+def distribution_of(file: str | None) -> str:
+    """Return the name of the installed distribution that a file is of; empty if there is none."""
+    if file is None:
+        return ""
+    ending, real = os.path.join(*NAME.split("."), os.path.basename(file)), os.path.realpath(file)
+    for distribution in importlib.metadata.distributions():
+        for path in distribution.files or ():
+            if str(path).endswith(ending) and os.path.realpath(str(distribution.locate_file(path))) == real:
+                return str(distribution.name)
+    return ""
+
+
 def install_as_cuda_core() -> None:
     """Have ``import cuda.core`` import this package, in this process and in those of Python that it starts from now on.
 
     The modules below ``cuda.core`` that this package has are those of this package, and so is what released programs
-    import from private modules of cuda-core. An installed cuda-core is not used. Where cuda-bindings is installed, the
-    ``handle`` of an object is of its classes from now on, as with cuda-core; else it is an int as ever. Child processes
-    are told by the environment variable ``PYTHONPATH``. Calling this again changes nothing.
+    import from private modules of cuda-core. An installed cuda-core is not used, nor the ``cuda.core`` of another
+    package, such as hip-python-interop. Where cuda-bindings is installed, the ``handle`` of an object is of its classes
+    from now on, as with cuda-core; else it is an int as ever. Child processes are told by the environment variable
+    ``PYTHONPATH``. Calling this again changes nothing.
 
     Raises
     ------
     ImportError
-        If cuda-core itself has been imported already.
+        If ``cuda.core`` has been imported already, from cuda-core or another package, which the message names.
     """
     imported = sys.modules.get(NAME)
     if imported is not None and not isinstance(getattr(imported.__spec__, "loader", None), Loader):
+        file = getattr(imported, "__file__", None)
+        owner = distribution_of(file)
         raise ImportError(
-            f"{NAME} has been imported already, from {getattr(imported, '__file__', 'an unknown place')}: call "
-            "install_as_cuda_core before anything imports it",
+            f"{NAME} has been imported already, from {file or 'an unknown place'}{owner and f' of {owner}'}: call "
+            "install_as_cuda_core before anything imports it, or start the program with `python -m "
+            "cuda_core_cffi.as_cuda_core`",
             name=NAME,
         )
     if not any(isinstance(finder, CoreFinder) for finder in sys.meta_path):

@@ -45,6 +45,7 @@ def shown(ctype: str, value: int) -> int:
         return value
     try:
         bindings = importlib.import_module("cuda.bindings.driver")
-    except ImportError:
+        kind = getattr(bindings, ctype)
+    except (ImportError, AttributeError, OSError, RuntimeError):  # absent, or another vendor's, which lacks its library
         return value
-    return cast(int, getattr(bindings, ctype)(value))
+    return cast(int, kind(value))

@@ -276,6 +276,62 @@ def test_an_installed_one_is_not_used(tmp_path):
     assert printed(done) == ["True 7.0"]  # whoever asks for the distribution is told of the installed one
 
 
+def another_vendor(folder: pathlib.Path) -> None:
+    """Install a distribution that brings a ``cuda.core`` of its own."""
+    (folder / "cuda" / "core").mkdir(parents=True)
+    (folder / "cuda" / "core" / "__init__.py").write_text("class Device: pass\n")
+    (folder / "cuda" / "bindings").mkdir()
+    (folder / "cuda" / "bindings" / "__init__.py").write_text("")
+    (folder / "cuda" / "bindings" / "driver.py").write_text("raise RuntimeError('no library of another vendor')")
+    info = folder / "other_interop-10.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other-interop\nVersion: 10.0\n")
+    (info / "RECORD").write_text("cuda/core/__init__.py,,\ncuda/bindings/driver.py,,\n")
+
+
+def test_the_one_of_another_vendor_is_not_used(tmp_path):
+    another_vendor(tmp_path)
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n" + program(
+        """
+        import cuda.core, cuda_core_cffi, importlib.metadata
+        print(cuda.core.Device is cuda_core_cffi.Device, importlib.metadata.version("cuda-core"))
+        device = cuda.core.Device(0)
+        device.set_current()
+        print(type(device.create_stream().handle).__name__)  # its bindings cannot be imported
+        """
+    )
+    assert output_of(code).split() == ["True", INSTALLED, "int"]
+
+
+def test_the_one_of_another_vendor_imported_before_is_named(tmp_path):
+    another_vendor(tmp_path)
+    code = f"""
+        import sys
+        sys.path.insert(0, {str(tmp_path)!r})
+        import cuda.core
+        from cuda_core_cffi import install_as_cuda_core
+        try:
+            install_as_cuda_core()
+        except ImportError as error:
+            print(error)
+        from cuda.core import Device
+        assert Device.__module__ == "cuda.core" and not hasattr(Device, "set_current")
+    """
+    path = tmp_path / "cuda" / "core" / "__init__.py"
+    assert output_of(code).startswith(
+        f"cuda.core has been imported already, from {path} of other-interop: call install_as_cuda_core before"
+    )
+
+
+def test_a_package_cuda_that_imports_its_core_gets_this_one(tmp_path):
+    another_vendor(tmp_path)
+    (tmp_path / "cuda" / "__init__.py").write_text("from cuda import core\nfrom cuda.core import Device as its\n")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n" + program(
+        "import cuda, cuda_core_cffi\nprint(cuda.its is cuda.core.Device is cuda_core_cffi.Device)"
+    )
+    assert output_of(code) == "True"
+
+
 def test_other_packages_below_cuda_stay(tmp_path):
     (tmp_path / "cuda" / "other").mkdir(parents=True)
     (tmp_path / "cuda" / "other" / "__init__.py").write_text("here = True")
