@@ -40,9 +40,13 @@ _OPTIONS = {
     "split_compile": lib.CCC_JIT_SPLIT_COMPILE,
 }
 
-_NOT_OPTIONS = ("ptx", "ptxas_options", "split_compile_extended", "no_cache")
+# Options of nvJitLink alone, and since which CUDA it has them and can be used here.
+_NOT_OPTIONS = {
+    **dict.fromkeys(("ptx", "ptxas_options", "split_compile_extended", "no_cache"), "12.3"),
+    "incremental": "13.2",
+}
 
-_INSTALL = "install nvJitLink of CUDA 12.3 or newer"
+_INSTALL = "install nvJitLink of CUDA {} or newer"
 
 
 class DriverLinker(LinkBackend):
@@ -85,7 +89,7 @@ class DriverLinker(LinkBackend):
         if status:
             detail = f"; the input is {item.name!r}, {str(item.code_type)!r}"
             if item.code_type is ObjectCodeFormatType.LTOIR:
-                detail += f"; the driver links LTO IR of CUDA 11 only: {_INSTALL}"
+                detail += f"; the driver links LTO IR of CUDA 11 only: {_INSTALL.format('12.3')}"
             raise _failure(status, detail, c_handle)
 
     def _complete(self, c_handle: Any, target: ObjectCodeFormatType) -> bytes:
@@ -107,9 +111,11 @@ def driver_options(options: LinkerOptions) -> dict[int, int]:
 
     Raise :class:`ValueError` if a field is set that the driver has no option for, or the architecture is unknown to it.
     """
-    for name in _NOT_OPTIONS:
+    for name, version in _NOT_OPTIONS.items():
         if is_asked_for(getattr(options, name)):
-            raise ValueError(f"LinkerOptions: the driver's linker has no option {name}: leave it out, or {_INSTALL}")
+            raise ValueError(
+                f"LinkerOptions: the driver's linker has no option {name}: leave it out, or {_INSTALL.format(version)}"
+            )
     spelt = {lib.CU_JIT_TARGET: _target(options.arch)} if options.arch else {}
     for name, option in _OPTIONS.items():
         if (value := getattr(options, name)) is not None:

@@ -13,6 +13,7 @@ from cuda_core_cffi._core.calls import Owner, close
 from cuda_core_cffi._core.errors import LinkerError
 from cuda_core_cffi._core.ffi import ffi
 from cuda_core_cffi._core.handle import has_handle
+from cuda_core_cffi._core.options import named
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
 if TYPE_CHECKING:
@@ -70,6 +71,10 @@ class LinkBackend(abc.ABC):
     @abc.abstractmethod
     def resolve(self, options: LinkerOptions) -> LinkerOptions:
         """Return a copy of the options that stays as it is, whatever device is current later; raise for wrong ones."""
+
+    def check_target(self, target: object) -> ObjectCodeFormatType:
+        """Return the target; raise for what is not made, or needs a newer library."""
+        return named(self.targets, target, "target_type", f"{self.backend} makes")
 
     @abc.abstractmethod
     def idle(self, owner: Owner, options: LinkerOptions, target: ObjectCodeFormatType) -> None:

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from cuda_core_cffi._code.image import FORMAT_NAMES
 from cuda_core_cffi._code.object_code import ObjectCode
 from cuda_core_cffi._compile.driver_linker import DriverLinker
 from cuda_core_cffi._compile.link_backend import LinkBackend, LinkInput, LinkResult
@@ -19,7 +20,7 @@ from cuda_core_cffi._core.errors import UnavailableError
 from cuda_core_cffi._core.ffi import ffi
 from cuda_core_cffi._core.handle import Handle, Use, refuse_again
 from cuda_core_cffi._core.libraries import NVJITLINK_LIBRARY
-from cuda_core_cffi._core.options import check_options, named
+from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
 if TYPE_CHECKING:
@@ -116,7 +117,8 @@ class Linker(Handle):
         Parameters
         ----------
         target_type : ObjectCodeFormatType or str
-            What to make: ``"cubin"``; or ``"ptx"``, with link-time optimisation.
+            What to make: ``"cubin"``; or, with link-time optimisation, ``"ptx"`` or ``"ltoir"``. LTO IR is for another
+            linker, needs nvJitLink 13.3, and is not made of PTX or cubins.
 
         Returns
         -------
@@ -129,7 +131,9 @@ class Linker(Handle):
         TypeError
             If the target is no str.
         ValueError
-            If there is no such target, or the options do not allow it.
+            If there is no such target, or the options or the inputs do not allow it.
+        UnavailableError
+            If nvJitLink is too old for it.
         LinkerError
             If linking fails, with the linker's log.
         RuntimeError
@@ -199,11 +203,16 @@ class Linker(Handle):
         return cdata
 
     def _check_target(self, target: object) -> ObjectCodeFormatType:
-        known = named(self._backend.targets, target, "target_type", f"{self._backend.backend} makes")
-        if known is ObjectCodeFormatType.PTX and not self._options.link_time_optimization:
+        known = self._backend.check_target(target)
+        if known is not ObjectCodeFormatType.CUBIN and not self._options.link_time_optimization:
             raise ValueError(
-                "PTX is made by link-time optimisation only: set link_time_optimization, or link to 'cubin'"
+                f"{FORMAT_NAMES[known]} is made by link-time optimisation only: set link_time_optimization, or link to "
+                "'cubin'"
             )
+        if known is ObjectCodeFormatType.PTX and self._options.incremental:
+            raise ValueError("the options say incremental, so the target cannot be 'ptx': link to 'cubin' or 'ltoir'")
+        if known is ObjectCodeFormatType.LTOIR:
+            self._check_inputs_of_ltoir()
         if known is ObjectCodeFormatType.PTX and self._options.ptx is False:
             raise ValueError("the options say ptx=False, so the target cannot be 'ptx'")
         if known is ObjectCodeFormatType.CUBIN and self._first_target is ObjectCodeFormatType.PTX:
@@ -211,6 +220,15 @@ class Linker(Handle):
                 "with ptx=True, or an arch such as 'compute_90', PTX is all that is made: link to 'ptx', not 'cubin'"
             )
         return known
+
+    def _check_inputs_of_ltoir(self) -> None:
+        """Raise for inputs without LTO IR, which nvJitLink would leave out without an error."""
+        for item in self._inputs:
+            if item.code_type in (ObjectCodeFormatType.PTX, ObjectCodeFormatType.CUBIN):
+                raise ValueError(
+                    f"{item.name!r} is {FORMAT_NAMES[item.code_type]}, which would be missing in LTO IR: compile it to "
+                    "'ltoir', or link to 'cubin'"
+                )
 
     def _result(self, target: ObjectCodeFormatType) -> LinkResult:
         """Return what came of linking: the first time, of that which the constructor did."""

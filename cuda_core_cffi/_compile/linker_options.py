@@ -91,6 +91,9 @@ class LinkerOptions:
         Do not use the linker's own cache. Default: no. (n)
     numba_debug : bool or None
         Deprecated, and without any effect: no linker has such an option.
+    incremental : bool or None
+        Link the inputs to relocatable code, which is an input of another linker: symbols may stay undefined. Needs
+        nvJitLink 13.2. Default: no. (n)
 
     Raises
     ------
@@ -127,6 +130,7 @@ class LinkerOptions:
     split_compile_extended: int | None = option(number("-split-compile-extended", 0))
     no_cache: bool | None = option(flag("-no-cache"))
     numba_debug: bool | None = option(only_checked(boolean))
+    incremental: bool | None = option(flag("-r"))
 
     def __post_init__(self) -> None:
         """Check every field, so that a mistake shows where it was made."""

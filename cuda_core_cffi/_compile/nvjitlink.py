@@ -11,13 +11,20 @@ from typing import Any
 from cuda_core_cffi._compile.link_backend import LinkBackend, LinkInput, LinkLogs, c_name
 from cuda_core_cffi._compile.linker_options import LinkerOptions
 from cuda_core_cffi._core.calls import Owner, close, make_in
-from cuda_core_cffi._core.errors import LinkerError, failure, failure_with_log
+from cuda_core_cffi._core.errors import LinkerError, UnavailableError, failure, failure_with_log
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.libraries import NVJITLINK_LIBRARY
 from cuda_core_cffi.typing import CompilerBackendType, ObjectCodeFormatType
 
 _INPUTS = {kind: getattr(lib, f"NVJITLINK_INPUT_{kind.name}") for kind in ObjectCodeFormatType}
-_OUTPUTS = {ObjectCodeFormatType.CUBIN: "LinkedCubin", ObjectCodeFormatType.PTX: "LinkedPtx"}
+_OUTPUTS = {
+    ObjectCodeFormatType.CUBIN: "LinkedCubin",
+    ObjectCodeFormatType.PTX: "LinkedPtx",
+    ObjectCodeFormatType.LTOIR: "LinkedLTOIR",
+}
+_VIRTUAL = "compute_"
+_INCREMENTAL_SINCE = (13, 2)
+_LTOIR_SINCE = (13, 3)
 
 # What nvJitLink's own words do not say.
 _HINTS = {
@@ -40,7 +47,22 @@ class NvJitLink(LinkBackend):
         return NVJITLINK_LIBRARY.build()
 
     def resolve(self, options: LinkerOptions) -> LinkerOptions:
-        return options._resolve(options._arch_or_current())
+        resolved = options._resolve(options._arch_or_current())
+        if resolved.incremental:
+            _require("incremental", _INCREMENTAL_SINCE)
+            if resolved.ptx:
+                raise ValueError("LinkerOptions: incremental makes no PTX: leave ptx out")
+            if str(resolved.arch).startswith(_VIRTUAL):
+                raise ValueError(
+                    f"LinkerOptions: incremental makes no PTX: give an arch such as 'sm_90', not {resolved.arch!r}"
+                )
+        return resolved
+
+    def check_target(self, target: object) -> ObjectCodeFormatType:
+        known = super().check_target(target)
+        if known is ObjectCodeFormatType.LTOIR:
+            _require("the target 'ltoir'", _LTOIR_SINCE)
+        return known
 
     def idle(self, owner: Owner, options: LinkerOptions, target: ObjectCodeFormatType) -> None:
         self._create(owner, options, target, ())
@@ -51,7 +73,8 @@ class NvJitLink(LinkBackend):
     def _create(self, owner: Owner, options: LinkerOptions, target: ObjectCodeFormatType, names: Sequence[str]) -> None:
         NVJITLINK_LIBRARY.load()
         spelt = options.as_bytes(CompilerBackendType.NVJITLINK)
-        if target is ObjectCodeFormatType.PTX and not options.ptx:
+        is_virtual = str(options.arch).startswith(_VIRTUAL)  # for which nvJitLink makes PTX, besides LTO IR
+        if not options.ptx and (target is ObjectCodeFormatType.PTX or is_virtual):
             spelt.append(b"-ptx")
         texts = [ffi.new("char[]", option) for option in spelt]
         inputs = [c_name(name) for name in names]
@@ -83,6 +106,17 @@ class NvJitLink(LinkBackend):
 
     def _logs(self, c_handle: Any, options: LinkerOptions) -> LinkLogs:
         return LinkLogs(_log(c_handle, "ErrorLog"), _log(c_handle, "InfoLog"))
+
+
+def _require(what: str, since: tuple[int, int]) -> None:
+    """Raise :class:`UnavailableError` if the library is older than what is asked of it."""
+    version = NVJITLINK_LIBRARY.version()
+    if version < since:
+        needed, found = (".".join(map(str, numbers)) for numbers in (since, version))
+        raise UnavailableError(
+            f"{what} needs nvJitLink {needed} or newer, and this one is {found}: update nvidia-nvjitlink, or name "
+            f"another library in {NVJITLINK_LIBRARY.variable}"
+        )
 
 
 def _linker(c_handle: Any) -> Any:

@@ -60,14 +60,20 @@ typedef enum ccc_nvjitlink_input {
     X(nvJitLinkGetInfoLogSize, (nvJitLinkHandle, size_t *)) \
     X(nvJitLinkGetInfoLog, (nvJitLinkHandle, char *))
 
+// Newer than the oldest nvJitLink that we accept: NULL where it is missing, before 13.3.
+#define CCC_NVJITLINK_OPTIONAL(X) \
+    X(nvJitLinkGetLinkedLTOIRSize, (nvJitLinkHandle, size_t *)) \
+    X(nvJitLinkGetLinkedLTOIR, (nvJitLinkHandle, void *))
+
 typedef struct ccc_nvjitlink {
     CCC_NVJITLINK_FUNCTIONS(CCC_FIELD)
+    CCC_NVJITLINK_OPTIONAL(CCC_FIELD)
 } ccc_nvjitlink;
 
 static ccc_nvjitlink ccc_nvjitlink_table;
 
 // Take nvJitLink from the library at `path`. Returns NULL, or the name of the function or the reason that is missing.
-CCC_DYNAMIC_LOADER(nvjitlink, CCC_NVJITLINK_FUNCTIONS(CCC_NAME), )
+CCC_DYNAMIC_LOADER(nvjitlink, CCC_NVJITLINK_FUNCTIONS(CCC_NAME), CCC_NVJITLINK_OPTIONAL(CCC_NAME))
 
 static CUresult ccc_nvjitlink_destroy(uint64_t value)
 {

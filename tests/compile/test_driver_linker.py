@@ -177,7 +177,7 @@ def test_options_that_are_not_set_are_left_to_the_driver():
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("ptx", True), ("ptxas_options", "-v"), ("split_compile_extended", 0), ("no_cache", True)],
+    [("ptx", True), ("ptxas_options", "-v"), ("split_compile_extended", 0), ("no_cache", True), ("incremental", True)],
 )
 def test_an_option_that_the_driver_does_not_have_is_refused_by_name(parts, field, value):
     with pytest.raises(ValueError, match=f"the driver's linker has no option {field}: leave it out, or install nvJit"):
@@ -187,6 +187,11 @@ def test_an_option_that_the_driver_does_not_have_is_refused_by_name(parts, field
 @pytest.mark.parametrize("field", ["ptx", "no_cache"])
 def test_an_option_that_the_driver_does_not_have_may_be_false(parts, field):
     Linker(*parts, options={field: False}).link("cubin")
+
+
+def test_what_an_incremental_link_needs_is_said(parts):
+    with pytest.raises(ValueError, match=r"no option incremental: leave it out, or install nvJitLink of CUDA 13\.2 or"):
+        Linker(*parts, options={"incremental": True})
 
 
 def test_an_architecture_that_the_header_does_not_know_is_refused(parts):

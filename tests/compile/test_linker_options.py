@@ -49,6 +49,8 @@ SPELLINGS = [
     ("split_compile_extended", 2, ["-split-compile-extended=2"]),
     ("no_cache", True, ["-no-cache"]),
     ("no_cache", False, []),
+    ("incremental", True, ["-r"]),
+    ("incremental", False, []),
 ]
 
 WRONG = [
