@@ -22,7 +22,7 @@ class SourceFile:
     folder of that name.
     """
 
-    __slots__ = ("path", "remove")
+    __slots__ = ("_finalizer", "_process", "path")
 
     def __init__(self, owner: object, source: bytes) -> None:
         """Write ``source``; raise :class:`OSError` where that is impossible, and leave no file then."""
@@ -35,13 +35,19 @@ class SourceFile:
                 f"the temporary folder must have no quotes, backslashes or newlines in its path: {self.path!r}"
             )
         # Before the file exists, so that an exception between two lines leaves none.
-        self.remove = weakref.finalize(owner, _remove, self.path, os.getpid())
+        self._process = os.getpid()
+        self._finalizer = weakref.finalize(owner, _remove, self.path, self._process)
         try:
             with open(self.path, "xb", opener=_open_privately) as file:
                 file.write(source)
         except OSError:
             self.remove()
             raise
+
+    def remove(self) -> None:
+        """Remove the file now. Removing it twice is allowed."""
+        _remove(self.path, self._process)
+        self._finalizer.detach()  # not before, so that an exception between two lines leaves no file
 
     def text(self, source: bytes) -> bytes:
         """Return the source with a directive that names this file."""

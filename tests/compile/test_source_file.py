@@ -13,6 +13,7 @@ import tempfile
 
 import pytest
 from helpers import collect, output_of
+from injection import Lines
 
 from cuda_core_cffi import NVRTCError, Program, ProgramOptions, UnavailableError
 from cuda_core_cffi._core.libraries import NVRTC_LIBRARY
@@ -118,6 +119,19 @@ def test_a_program_that_fails_leaves_no_file(folder, monkeypatch):
         program(debug=True)
     assert list(folder.iterdir()) == []  # although the traceback has the program
     assert caught.tb is not None
+
+
+def test_an_exception_at_any_line_leaves_no_file(folder):
+    def make_and_close(world: object) -> None:
+        program(debug=True).close()
+
+    everything = Lines(0)
+    everything.run(make_and_close, None)
+    for point in range(1, everything.count + 1):
+        lines = Lines(point)
+        lines.run(make_and_close, None)
+        collect()
+        assert list(folder.iterdir()) == [], lines.place
 
 
 def test_the_file_is_removed_when_the_interpreter_ends(folder):
