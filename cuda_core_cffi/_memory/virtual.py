@@ -339,8 +339,15 @@ class VirtualMemoryBuffer(Buffer):
         CUDAError
             If the driver does not export it.
         """
-        assert isinstance(self._mr, VirtualMemoryResource)
-        self._mr._check_sharing()
+        resource = self._mr
+        if not isinstance(
+            resource, VirtualMemoryResource
+        ):  # but one that stands before it, such as a tracking resource
+            raise RuntimeError(
+                "this VirtualMemoryBuffer is not for other processes: allocate it from a VirtualMemoryResource, not "
+                f"from a {type(resource).__name__}"
+            )
+        resource._check_sharing()
         if self.is_closed:
             raise self._failure(lib.CCC_CLOSED)
         if self._size == 0:

@@ -35,6 +35,7 @@ from cuda_core_cffi import (
     simulator,
 )
 from cuda_core_cffi._memory.ipc import IPCAllocationHandle
+from cuda_core_cffi.utils import TrackingMemoryResource
 
 pytestmark = pytest.mark.usefixtures("no_virtual_memory_left")
 
@@ -252,6 +253,13 @@ def test_a_resource_without_handles_shares_nothing(device: Device, mr: VirtualMe
             ForkingPickler.dumps(private)
         with pytest.raises(RuntimeError, match="create it with handle_type='posix_fd'"):
             Buffer.from_ipc_descriptor(private, descriptor)
+
+
+def test_a_buffer_of_a_tracking_resource_is_not_shared(mr: VirtualMemoryResource, stream: Stream) -> None:
+    with TrackingMemoryResource(mr).allocate(1, stream) as buffer:
+        for share in (buffer.get_ipc_descriptor, lambda: ForkingPickler.dumps(buffer)):
+            with pytest.raises(RuntimeError, match="not from a TrackingMemoryResource"):
+                share()
 
 
 def test_only_open_buffers_with_memory_are_exported(mr: VirtualMemoryResource, stream: Stream) -> None:
