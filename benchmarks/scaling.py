@@ -674,7 +674,8 @@ def virtual_memory(step: Steps, count: int) -> None:
     buffer = mr.allocate(piece)
     with step("grow"):
         for number in range(2, count):
-            buffer = mr.modify_allocation(buffer, number * piece)
+            smaller, buffer = buffer, mr.modify_allocation(buffer, number * piece)
+            smaller.close()
     with step("close the grown"):
         buffer.close()
 

@@ -51,10 +51,11 @@ if TYPE_CHECKING:  # at run time these are imported when they are first asked fo
     from cuda_core_cffi._launching.launch import launch
     from cuda_core_cffi._launching.prepared import PreparedLaunch
     from cuda_core_cffi._memory.graphics import GraphicsResource
+    from cuda_core_cffi._memory.ipc import VirtualMemoryIPCBufferDescriptor
     from cuda_core_cffi._memory.managed import ManagedMemoryResource, ManagedMemoryResourceOptions
     from cuda_core_cffi._memory.pinned import PinnedMemoryResource, PinnedMemoryResourceOptions
     from cuda_core_cffi._memory.pool_options import DeviceMemoryResourceOptions
-    from cuda_core_cffi._memory.virtual import VirtualMemoryResource
+    from cuda_core_cffi._memory.virtual import VirtualMemoryBuffer, VirtualMemoryResource
     from cuda_core_cffi._memory.virtual_options import VirtualMemoryResourceOptions
     from cuda_core_cffi._streams.options import ContextOptions, EventOptions, StreamOptions
     from cuda_core_cffi._streams.resources import (
@@ -111,6 +112,8 @@ __all__ = [
     "TensorMapDescriptor",
     "TensorMapDescriptorOptions",
     "UnavailableError",
+    "VirtualMemoryBuffer",
+    "VirtualMemoryIPCBufferDescriptor",
     "VirtualMemoryResource",
     "VirtualMemoryResourceOptions",
     "WorkqueueResource",
@@ -146,7 +149,8 @@ add_lazy_names(
         "_memory.managed": ("ManagedMemoryResource", "ManagedMemoryResourceOptions"),
         "_memory.pool_options": ("DeviceMemoryResourceOptions",),
         "_memory.pinned": ("PinnedMemoryResource", "PinnedMemoryResourceOptions"),
-        "_memory.virtual": ("VirtualMemoryResource", "VirtualMemoryResourceOptions"),
+        "_memory.ipc": ("VirtualMemoryIPCBufferDescriptor",),
+        "_memory.virtual": ("VirtualMemoryBuffer", "VirtualMemoryResource", "VirtualMemoryResourceOptions"),
         "_code.object_code": ("ObjectCode",),
         "_launching.prepared": ("PreparedLaunch",),
         "_compile.program": ("Program",),

@@ -24,7 +24,6 @@ __all__ = [
     "Owner",
     "close",
     "close_once",
-    "exchange",
     "launch",
     "lift",
     "make",
@@ -176,14 +175,6 @@ def make_in(owner: Owner, function: Callable[..., Any], *arguments: Any) -> bool
 def new_object(cls: type[T]) -> T:
     """Return an object of a class written in Python, with nothing set."""
     return object.__new__(cls)
-
-
-def exchange(one: Owner, other: Owner) -> None:
-    """Exchange the C handles of two objects. Interrupted, it may lose one, but no two objects have the same."""
-    first, second = one._c_handle, other._c_handle
-    del other._c_handle
-    one._c_handle = second
-    other._c_handle = first
 
 
 def close(owner: Owner) -> None:

@@ -94,9 +94,8 @@ class LaunchBatch(Uncopyable):
         TypeError
             If `stream` is none.
         RuntimeError
-            If something is closed: the stream, a kernel, a buffer, or what a configuration refers to; if a buffer has
-            moved since the batch was made; or if the stream is a :class:`~cuda_core_cffi.graph.GraphBuilder` that is
-            not building. Then nothing was launched.
+            If something is closed: the stream, a kernel, a buffer, or what a configuration refers to; or if the stream
+            is a :class:`~cuda_core_cffi.graph.GraphBuilder` that is not building. Then nothing was launched.
         UnavailableError
             If the device or the driver lacks what a configuration asks for. Then nothing was launched either.
         CUDAError
@@ -141,9 +140,7 @@ class LaunchBatch(Uncopyable):
                 return RuntimeError(f"{where}: the Kernel is closed")
             for value in values:
                 if isinstance(value, Buffer) and not lib.ccc_is_open(next(c_handles)):
-                    return RuntimeError(
-                        f"{where}: a Buffer {'is closed' if value.is_closed else 'has moved since the batch was made'}"
-                    )
+                    return RuntimeError(f"{where}: a Buffer is closed")
         return None
 
 

@@ -127,7 +127,7 @@ class Plan:
     def allow(self, stream: Stream) -> None:
         """Look whether a device has what the configuration asks for; a launch on it was ``CCC_UNCHECKED``."""
         config = allow(self.config, stream)
-        if config != self._configs[-1]:  # a buffer that it refers to has moved
+        if config != self._configs[-1]:  # it was changed since
             self._configs.append(config)  # the others stay: another thread may be launching with one
             self.native.config = config
 
@@ -135,7 +135,7 @@ class Plan:
         """Launch what is not on the fast path, where status is None: other types, and errors that say more.
 
         Else look at what was not looked at before, and launch again; or raise for what failed. The same for what was
-        closed, or moved: the arguments are packed again, which says which of them is closed.
+        closed: the arguments are packed again, which says which of them it is.
         """
         self._check(values)
         queue = launch_stream(stream, "a prepared launch")
@@ -155,10 +155,8 @@ class Plan:
     def record(self, c_handles: list[Any], *values: Any) -> bytes:
         """Return the record of a launch without its stream, and add the C handles of its buffers to a list."""
         self._check(values)
-        # the C handles first: a buffer that moves in between has left the one that is found here
-        found = list(c_handles_of(values))
         data = self.head + pack_slowly(self.slots, self.native.target.size, values)
-        c_handles += found
+        c_handles += list(c_handles_of(values))
         return data.ljust(self.native.stride, b"\0")
 
     def _check(self, values: tuple[Any, ...]) -> None:

@@ -28,6 +28,7 @@ from cuda_core_cffi.typing import DevicePointerType, IsStreamType
 
 if TYPE_CHECKING:
     from cuda_core_cffi._memory.copy_options import CopyOptions
+    from cuda_core_cffi._memory.ipc import VirtualMemoryIPCBufferDescriptor
     from cuda_core_cffi.typing import StreamWaitValueType  # which brings all enumerations
     from cuda_core_cffi.typing._option_dicts import CopyOptionsDict
 
@@ -420,18 +421,24 @@ class Buffer(Exporter):
 
     @classmethod
     def from_ipc_descriptor(
-        cls, mr: MemoryResource, ipc_descriptor: IPCBufferDescriptor, *, stream: IsStreamType | None = None
+        cls,
+        mr: MemoryResource,
+        ipc_descriptor: IPCBufferDescriptor | VirtualMemoryIPCBufferDescriptor,
+        *,
+        stream: IsStreamType | None = None,
     ) -> Buffer:
         """Return a buffer of another process: the same memory, mapped into this one.
 
         Parameters
         ----------
-        mr : DeviceMemoryResource or PinnedMemoryResource
-            The mapped pool that stands for the pool of the other process.
-        ipc_descriptor : IPCBufferDescriptor
+        mr : DeviceMemoryResource, PinnedMemoryResource or VirtualMemoryResource
+            The mapped pool that stands for the pool of the other process; or, for virtual memory, a resource of the
+            device that the memory is on, whose options say which devices may use the buffer.
+        ipc_descriptor : IPCBufferDescriptor or VirtualMemoryIPCBufferDescriptor
             What the other process has from :attr:`ipc_descriptor`. Take it from processes that you trust only.
         stream : Stream, optional
-            The buffer is unmapped in the order of this stream. Default is the default stream.
+            The buffer is unmapped in the order of this stream. Default is the default stream; for virtual memory, all
+            work of the device's context.
 
         Returns
         -------
@@ -441,14 +448,20 @@ class Buffer(Exporter):
         Raises
         ------
         RuntimeError
-            If the pool is not a mapped one, or is closed.
+            If the pool is not a mapped one, or is closed; or the resource of virtual memory is not for sharing.
         ValueError
-            If the descriptor claims more memory than there is, or names memory of another pool.
+            If the descriptor claims more memory than there is, or names memory of another pool or device.
         CUDAError
-            If the descriptor does not name memory of that pool.
+            If the descriptor does not name memory of that pool, or the driver does not import it.
         """
+        import_buffer: Callable[..., Buffer] | None = getattr(mr, "_import_buffer", None)
+        if import_buffer is not None:
+            return import_buffer(ipc_descriptor, stream)
         if not isinstance(mr, IPCPool):
-            raise TypeError(f"mr must be a DeviceMemoryResource or a PinnedMemoryResource, not {type(mr).__name__}")
+            raise TypeError(
+                "mr must be a DeviceMemoryResource, a PinnedMemoryResource or a VirtualMemoryResource, not "
+                f"{type(mr).__name__}"
+            )
         if not isinstance(ipc_descriptor, IPCBufferDescriptor):
             raise TypeError(f"ipc_descriptor must be an IPCBufferDescriptor, not {type(ipc_descriptor).__name__}")
         if mr._share is None or not mr._share.is_mapped:

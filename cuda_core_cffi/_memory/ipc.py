@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pools and buffers that processes share.
 
+Virtual memory is sent as file descriptors, one for each physical allocation of a buffer.
+
 A pool crosses as a file descriptor, once; each of its buffers then as a few bytes. In the other process the pool is a
 mapped one, which cannot allocate, but which buffers are imported from. A UUID says which mapped pool belongs to which
 original, so that a buffer can be sent with just a reference to its pool.
@@ -13,18 +15,17 @@ therefore share one import (``include/memory/ccc_ipc.h``).
 
 from __future__ import annotations
 
-import contextlib
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cuda_core_cffi._core.copying import NoConstructor
 from cuda_core_cffi._core.descriptors import Descriptor, seal, send_with
 from cuda_core_cffi._core.errors import failure
-from cuda_core_cffi._core.ffi import lib
+from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.locks import new_lock
-from cuda_core_cffi._memory.resource import whole_size
+from cuda_core_cffi._memory.resource import LARGEST_SIZE, whole_size
 
 if TYPE_CHECKING:  # uuid brings more modules than all of a pool
     from uuid import UUID
@@ -34,58 +35,59 @@ HANDLE = "handle"  # the key of the one handle of a share
 
 
 class IPCAllocationHandle(NoConstructor):
-    """A file descriptor by which other processes map a pool, and its owner.
+    """Own a file descriptor by which other processes map a pool, or a physical allocation of virtual memory.
 
     It can be sent through :mod:`multiprocessing`, which duplicates the descriptor for the other process.
     """
 
-    __slots__ = ("_descriptors", "_uuid")
+    __slots__ = ("_descriptor", "_uuid")
 
     _MADE_BY: ClassVar[str] = "a pool's allocation_handle"
     _NOT_COPIED_BECAUSE: ClassVar[str] = "it owns a file descriptor, and is sent through multiprocessing only"
-    _descriptors: list[int]  # one, or none once closed: taking it out is what closes
+    _descriptor: Any  # an int * whose content is closed with it; -1 once closed
     _uuid: UUID | None
 
-    def __del__(self) -> None:
-        with contextlib.suppress(AttributeError, OSError):  # construction was refused; somebody else closed it
-            self.close()
-
     def __int__(self) -> int:
-        try:
-            return self._descriptors[0]
-        except IndexError:
-            raise RuntimeError(f"this {type(self).__name__} is closed") from None
+        number = self.handle
+        if number == NO_DESCRIPTOR:
+            raise RuntimeError(f"this {type(self).__name__} is closed")
+        return number
 
     @classmethod
     def _init(cls, handle: int, uuid: UUID | None) -> Self:
         """Return a handle that owns a file descriptor."""
         check_descriptor(handle)
+        self = cls._empty(uuid)
+        self._descriptor[0] = handle
+        return self
+
+    @classmethod
+    def _empty(cls, uuid: UUID | None = None) -> Self:
+        """Return a handle for a file descriptor that C stores in it."""
         self = cls.__new__(cls)
-        self._descriptors = [handle]
+        self._descriptor = ffi.gc(ffi.new("int *", NO_DESCRIPTOR), lib.ccc_descriptor_close)
         self._uuid = uuid
         send_with(cls, reduce_allocation_handle)
         return self
 
     def close(self) -> None:
         """Close the file descriptor. Closing twice is allowed."""
-        with contextlib.suppress(IndexError):
-            os.close(self._descriptors.pop())
+        lib.ccc_descriptor_close(self._descriptor)
 
     @property
     def is_closed(self) -> bool:
         """Whether :meth:`close` was called."""
-        return not self._descriptors
+        return self.handle == NO_DESCRIPTOR
 
     @property
     def handle(self) -> int:
         """The file descriptor; -1 once closed."""
-        with contextlib.suppress(IndexError):
-            return self._descriptors[0]
-        return NO_DESCRIPTOR
+        number: int = self._descriptor[0]
+        return number
 
     @property
     def uuid(self) -> UUID | None:
-        """What identifies the pool in every process; None if the pool is not known by one."""
+        """What identifies the pool in every process; None if the pool is not known by one, and of virtual memory."""
         return self._uuid
 
 
@@ -129,6 +131,124 @@ class IPCBufferDescriptor(Descriptor):
         return self._size
 
 
+class VirtualMemoryIPCBufferDescriptor(NoConstructor):
+    """Describe a buffer of virtual memory to another process.
+
+    A descriptor owns a file descriptor for each physical allocation of the buffer, and closes them when it is closed or
+    collected. Until then the memory is not freed. Each export makes a new one.
+
+    It can be sent through :mod:`multiprocessing`, which duplicates the file descriptors for the other process. To send
+    them in another way, for example with :func:`socket.send_fds`, send :attr:`fds`, :attr:`sizes` and :attr:`size`, and
+    call :meth:`from_fds` in the other process.
+
+    Notes
+    -----
+    The process that sends a descriptor decides what it names. Accept it only from processes that you trust.
+    """
+
+    __slots__ = ("_handles", "_size", "_sizes")
+
+    _MADE_BY: ClassVar[str] = "VirtualMemoryBuffer.ipc_descriptor or from_fds"
+    _NOT_COPIED_BECAUSE: ClassVar[str] = "it owns file descriptors, and is sent through multiprocessing only"
+    _handles: tuple[IPCAllocationHandle, ...]
+    _sizes: tuple[int, ...]
+    _size: int
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @classmethod
+    def _init(cls, handles: Iterable[IPCAllocationHandle], sizes: Iterable[int], size: int | None) -> Self:
+        """Return a descriptor that owns these handles, after checking what may come from another process."""
+        self = cls.__new__(cls)
+        self._handles = tuple(handles)
+        self._sizes = tuple(whole_size(part) for part in sizes)
+        self._size = whole_size(sum(self._sizes) if size is None else size)
+        if not self._handles:
+            raise ValueError("a descriptor needs at least one file descriptor")
+        if len(self._handles) != len(self._sizes):
+            raise ValueError(
+                f"each file descriptor needs a size: there are {len(self._handles)} file descriptors and "
+                f"{len(self._sizes)} sizes"
+            )
+        if 0 in self._sizes or not 0 < self._size <= sum(self._sizes) <= LARGEST_SIZE:
+            raise ValueError(
+                f"the sizes must be positive, and size 1 to their sum, not {self._sizes} bytes and {self._size}"
+            )
+        send_with(cls, reduce_virtual_descriptor)
+        return self
+
+    @classmethod
+    def from_fds(cls, fds: Iterable[int], sizes: Iterable[int], *, size: int | None = None) -> Self:
+        """Return a descriptor for file descriptors that were received by other means than multiprocessing.
+
+        Parameters
+        ----------
+        fds : iterable of int
+            The file descriptors, in the order of :attr:`fds` of the original. They are duplicated, and stay the
+            caller's.
+        sizes : iterable of int
+            The size in bytes of the allocation of each.
+        size : int, optional
+            The size of the buffer in bytes. Default is the sum of the sizes.
+
+        Returns
+        -------
+        VirtualMemoryIPCBufferDescriptor
+            The descriptor, for :meth:`Buffer.from_ipc_descriptor`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a number is not an open file descriptor, or the sizes do not go with them.
+        """
+        return cls._init([own_handle(check_descriptor(number)) for number in fds], sizes, size)
+
+    def close(self) -> None:
+        """Close the file descriptors. Closing twice is allowed."""
+        for handle in self._handles:
+            handle.close()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return any(handle.is_closed for handle in self._handles)
+
+    @property
+    def handle_type(self) -> str:
+        """How the memory is shared: ``"posix_fd"``."""
+        return "posix_fd"
+
+    @property
+    def handles(self) -> tuple[IPCAllocationHandle, ...]:
+        """The owners of the file descriptors, in the order of addresses."""
+        return self._handles
+
+    @property
+    def fds(self) -> tuple[int, ...]:
+        """The file descriptors, in the order of addresses. They stay the descriptor's.
+
+        Raises
+        ------
+        RuntimeError
+            If the descriptor is closed.
+        """
+        return tuple(map(int, self._handles))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The size in bytes of each physical allocation."""
+        return self._sizes
+
+    @property
+    def size(self) -> int:
+        """The size of the buffer in bytes."""
+        return self._size
+
+
 class Share:
     """What a pool has that processes share.
 
@@ -152,11 +272,10 @@ class Share:
         known = self._handles.get(HANDLE)
         if known is not None:
             return known
-        descriptor = lib.ccc_pool_export(c_handle)
-        if descriptor < 0:
-            raise failure(lib.ccc_last_status())
-        os.set_inheritable(descriptor, False)  # drivers leave it open to programs that are executed
-        made = IPCAllocationHandle._init(descriptor, self.uuid)
+        made = IPCAllocationHandle._empty(self.uuid)
+        status = lib.ccc_pool_export(c_handle, made._descriptor)
+        if status:
+            raise failure(status)
         handle = self._handles.setdefault(HANDLE, made)
         if handle is not made:  # another thread was first
             made.close()
@@ -355,7 +474,7 @@ def check_uuid(key: Any) -> Any:
     return key
 
 
-def reduce_allocation_handle(handle: IPCAllocationHandle) -> tuple[object, ...]:
+def reduce_allocation_handle(handle: IPCAllocationHandle) -> tuple[object, tuple[Any, UUID | None]]:
     """Take a handle apart for another process."""
     from multiprocessing.reduction import DupFd  # imported by send_with already
 
@@ -372,3 +491,22 @@ def receive_allocation_handle(duplicate: Any, key: UUID | None) -> IPCAllocation
 def reduce_pool(pool: IPCPool) -> tuple[object, ...]:
     """Take a pool apart for another process."""
     return type(pool).from_allocation_handle, pool._sent_as()  # type: ignore[attr-defined]
+
+
+def reduce_virtual_descriptor(descriptor: VirtualMemoryIPCBufferDescriptor) -> tuple[object, ...]:
+    """Return what another process makes a descriptor of."""
+    from multiprocessing.context import get_spawning_popen  # imported by send_with already
+
+    popen = get_spawning_popen()
+    if popen is not None:  # the child inherits the file descriptors themselves, when the pickle is done
+        vars(popen).setdefault("_shared_virtual_memory", []).append(descriptor)
+    parts = tuple(reduce_allocation_handle(handle)[1][0] for handle in descriptor.handles)
+    return receive_virtual_descriptor, (parts, descriptor.sizes, descriptor.size)
+
+
+def receive_virtual_descriptor(
+    duplicates: tuple[Any, ...], sizes: tuple[int, ...], size: int
+) -> VirtualMemoryIPCBufferDescriptor:
+    """Return the descriptor that another process has sent."""
+    handles = [receive_allocation_handle(duplicate, None) for duplicate in duplicates]
+    return VirtualMemoryIPCBufferDescriptor._init(handles, sizes, size)

@@ -5,26 +5,26 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from cuda_core_cffi._core import calls
 from cuda_core_cffi._core.copying import Uncopyable
-from cuda_core_cffi._core.errors import check
+from cuda_core_cffi._core.descriptors import send_with
+from cuda_core_cffi._core.errors import check, failure
 from cuda_core_cffi._core.ffi import ffi, lib
 from cuda_core_cffi._core.integers import address_of
-from cuda_core_cffi._core.locks import new_lock
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory.allocation import allocate_with, retry_allocation
 from cuda_core_cffi._memory.buffer import Buffer
+from cuda_core_cffi._memory.ipc import IPCAllocationHandle, VirtualMemoryIPCBufferDescriptor, reduce_virtual_descriptor
 from cuda_core_cffi._memory.resource import MemoryResource, whole_size
 from cuda_core_cffi._memory.virtual_options import Plan, VirtualMemoryResourceOptions
 from cuda_core_cffi._streams.stream import accept_stream, stream_or_default
 from cuda_core_cffi.typing import (
     DevicePointerType,
     IsStreamType,
-    VirtualMemoryAccessType,
+    VirtualMemoryHandleType,
     VirtualMemoryLocationType,
 )
 
@@ -53,12 +53,22 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
         If the handle type is ``"win32"``.
     RuntimeError
         If the device does not support virtual memory, or not what the options ask for.
+
+    Notes
+    -----
+    With ``handle_type="posix_fd"``, which is the default, buffers can be sent to other processes through
+    :mod:`multiprocessing`. There they are mapped: the same memory, at another address. Sending a buffer orders nothing
+    between the processes: let the work on it finish first, or share an event too. Either process may close its buffer
+    first; the memory is freed with the last. What is unpickled makes the driver map memory: accept it only from
+    processes that you trust.
     """
 
     __slots__ = ("_device", "_plan")
 
     _IS_UNIFORM = True
-    _NOT_COPIED_BECAUSE = "its buffers grow through it alone; create another from the same options"
+    _NOT_COPIED_BECAUSE = (
+        "its buffers grow through it alone; create another from the same options, or send it through multiprocessing"
+    )
 
     def __init__(
         self, device_id: Any, config: VirtualMemoryResourceOptions | VirtualMemoryResourceOptionsDict | None = None
@@ -69,6 +79,11 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
         is_used = self._plan.options.self_access is not None
         self._device_id = -1 if is_host else self._device
         self._access = (is_used, is_used and is_host)
+        if self.is_ipc_enabled:
+            send_with(VirtualMemoryResource, reduce_resource)
+            send_with(VirtualMemoryBuffer, reduce_buffer)
+            # now, because a pickler that is at work does not learn of them when a descriptor is made
+            send_with(VirtualMemoryIPCBufferDescriptor, reduce_virtual_descriptor)
 
     @property
     def config(self) -> VirtualMemoryResourceOptions:
@@ -82,7 +97,7 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
             f"granularity={self._plan.granularity}>"
         )
 
-    def allocate(self, size: int, stream: IsStreamType | None = None) -> Buffer:
+    def allocate(self, size: int, stream: IsStreamType | None = None) -> VirtualMemoryBuffer:
         """Allocate a buffer at once.
 
         Parameters
@@ -96,7 +111,7 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
 
         Returns
         -------
-        Buffer
+        VirtualMemoryBuffer
             The memory; its content is undefined.
 
         Raises
@@ -108,13 +123,12 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
         plan = self._plan
         size = plan.round_up(whole_size(size))
 
-        def allocate() -> VirtualBuffer | None:
-            return calls.make(VirtualBuffer, lib.ccc_virtual_allocate, self._device, plan.cdata, size)
+        def allocate() -> VirtualMemoryBuffer | None:
+            return calls.make(VirtualMemoryBuffer, lib.ccc_virtual_allocate, self._device, plan.cdata, size)
 
         buffer = allocate_with(allocate, size, self, queue)
-        buffer._plan = plan
-        buffer._lock = new_lock()
-        buffer._left = []
+        buffer._writable = plan.is_writable
+        buffer._imported = False
         if stream is not None:
             buffer.set_deallocation_stream(queue)
         return buffer
@@ -146,41 +160,41 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
         buf: Buffer,
         new_size: int,
         config: VirtualMemoryResourceOptions | VirtualMemoryResourceOptionsDict | None = None,
-    ) -> Buffer:
-        """Grow a buffer; its content stays, and nothing is copied.
+    ) -> VirtualMemoryBuffer:
+        """Return a larger buffer over the same memory; nothing is copied.
 
-        Where the addresses behind the buffer are free, it keeps its own. Otherwise its memory is mapped at new
-        addresses: the old ones end when the work that is waited for as in closing is done, or later if something that
-        the buffer was exported to still needs them.
+        Where the addresses behind the buffer are free, the new buffer begins at the same address. Otherwise the memory
+        is mapped a second time, at new addresses. Both buffers are open, and what is written to one is read from the
+        other. They are closed in any order: each part of the memory is freed with the last buffer that has it.
 
         Parameters
         ----------
-        buf : Buffer
-            A buffer that this resource allocated. Its size, and perhaps its address, change; so do its hash and what
-            it is equal to.
+        buf : VirtualMemoryBuffer
+            A buffer that this resource allocated. It is not changed.
         new_size : int
-            The size to have, in bytes, rounded up to the granularity. A size that the buffer has already only sets its
-            access rights anew; no memory is given back.
+            The size of the new buffer in bytes, rounded up to the granularity.
         config : VirtualMemoryResourceOptions, optional
-            What the new memory is like, and the access rights to the whole buffer. Default is the resource's.
+            The options of the memory that is added, and the access rights to it. The rights to the other memory stay.
+            Default is the resource's.
 
         Returns
         -------
-        Buffer
-            The same object.
+        VirtualMemoryBuffer
+            The new buffer, whose memory is unmapped in the order of the same stream. `buf` itself, unchanged, if it has
+            that size already.
 
         Raises
         ------
         TypeError, ValueError
-            If this is no buffer of this resource, or the memory would be in different places.
+            If `buf` is not a buffer of this resource, or the memory would be in different places.
         RuntimeError
             If the buffer is closed.
         CUDAError
-            If a driver call failed. The buffer is then what it was.
+            If a driver call failed. Nothing is left of the new buffer then.
         """
         if not isinstance(buf, Buffer):
             raise TypeError(f"buf must be a Buffer, not {type(buf).__name__}")
-        if not isinstance(buf, VirtualBuffer) or buf.memory_resource is not self:
+        if not isinstance(buf, VirtualMemoryBuffer) or buf.memory_resource is not self:
             raise ValueError(f"{buf!r} was not allocated by this resource: {self!r}")
         plan = self._plan if config is None else self._make_plan(config)
         if plan.options.location_type != self._plan.options.location_type:
@@ -188,8 +202,68 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
                 f"the buffer is in memory of location {self._plan.options.location_type.value!r}; it cannot grow by "
                 f"memory of location {plan.options.location_type.value!r}"
             )
-        buf._grow_to(plan.round_up(whole_size(new_size)), plan)
-        return buf
+        size = plan.round_up(whole_size(new_size))
+        if buf.is_closed:
+            raise buf._failure(lib.CCC_CLOSED)
+        return buf if size <= buf._size else self._grow(buf, size, plan)
+
+    def _grow(self, buffer: VirtualMemoryBuffer, size: int, plan: Plan) -> VirtualMemoryBuffer:
+        def grow() -> VirtualMemoryBuffer | None:
+            return calls.make(VirtualMemoryBuffer, lib.ccc_virtual_grow, buffer._c_handle, plan.cdata, size)
+
+        grown = grow()
+        if grown is None:
+            grown = retry_allocation(grow, size, buffer, buffer._failure)
+        grown._size = size
+        grown._mr = self
+        grown._writable = buffer._writable and plan.is_writable
+        grown._imported = buffer._imported
+        stream = getattr(buffer, "_keep", None)
+        if stream is not None:
+            grown._keep_stream(stream)
+        return grown
+
+    def _import_buffer(self, descriptor: Any, stream: IsStreamType | None) -> VirtualMemoryBuffer:
+        """Return a buffer of another process; see :meth:`Buffer.from_ipc_descriptor`."""
+        if not isinstance(descriptor, VirtualMemoryIPCBufferDescriptor):
+            raise TypeError(
+                "ipc_descriptor must be a VirtualMemoryIPCBufferDescriptor where mr is a VirtualMemoryResource, not "
+                f"{type(descriptor).__name__}"
+            )
+        self._check_sharing()
+        plan = self._plan
+        for size in descriptor.sizes:
+            if size % plan.granularity:
+                raise ValueError(
+                    f"the descriptor's sizes must be multiples of the granularity, {plan.granularity} bytes, not {size}"
+                )
+        queue = None if stream is None else accept_stream(stream, "Buffer.from_ipc_descriptor")
+        fds, sizes, size, place = descriptor.fds, descriptor.sizes, descriptor.size, ffi.new("int *")
+        buffer = calls.make(
+            VirtualMemoryBuffer, lib.ccc_virtual_import, self._device, plan.cdata, fds, sizes, len(fds), size, place
+        )
+        if buffer is None:
+            status = lib.ccc_last_status()
+            if status == lib.CCC_ELSEWHERE:
+                found = "on the host" if place[0] < 0 else f"on device {place[0]}"
+                raise ValueError(
+                    f"the memory is {found}, which is not where {self!r} has its memory: import it with a resource of "
+                    "that place, whose options name the other devices that use it as peers"
+                )
+            raise failure(status)
+        buffer._size = size
+        buffer._mr = self
+        buffer._writable = plan.is_writable
+        buffer._imported = True
+        if queue is not None:
+            buffer.set_deallocation_stream(queue)
+        return buffer
+
+    def _check_sharing(self) -> None:
+        if not self.is_ipc_enabled:
+            raise RuntimeError(
+                "this VirtualMemoryResource is not for other processes: create it with handle_type='posix_fd'"
+            )
 
     def _make_plan(self, config: VirtualMemoryResourceOptions | VirtualMemoryResourceOptionsDict | None) -> Plan:
         return Plan(self._device, check_options(VirtualMemoryResourceOptions, config, "VirtualMemoryResource"))
@@ -199,77 +273,126 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
         """The device that the memory is on, or, of host memory, that the resource was made for."""
         return registry.device(self._device)
 
+    @property
+    def is_ipc_enabled(self) -> bool:
+        """Whether buffers can be shared with other processes: those of ``handle_type="posix_fd"``."""
+        return self._plan.options.handle_type == VirtualMemoryHandleType.POSIX_FD
 
-class VirtualBuffer(Buffer):
-    """A buffer whose memory is mapped, and may get more."""
 
-    __slots__ = ("_left", "_lock", "_plan")
+class VirtualMemoryBuffer(Buffer):
+    """A piece of virtual memory, which :meth:`VirtualMemoryResource.modify_allocation` makes a larger buffer of.
 
-    _NAME: ClassVar[str] = "Buffer"
-    _plan: Plan  # the rights that are set are those of this
-    _lock: Any  # reentrant
-    # The C handles of addresses that the buffer has left: another thread may still hold one that it read before.
-    _left: list[Buffer]
+    It comes from :meth:`VirtualMemoryResource.allocate`, :meth:`VirtualMemoryResource.modify_allocation` and
+    :meth:`Buffer.from_ipc_descriptor`. Buffers that were made of each other share memory, which is freed with the last
+    buffer that has it.
+    """
+
+    __slots__ = ("_imported", "_writable")
+
+    _MADE_BY = "VirtualMemoryResource.allocate"
+    _imported: bool  # some of the memory is of another process
+    _writable: bool  # devices may write all of the memory
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Refuse: only :mod:`multiprocessing` sends file descriptors."""
+        raise TypeError(
+            f"VirtualMemoryBuffer cannot be pickled or copied: {self._NOT_COPIED_BECAUSE}; multiprocessing sends one "
+            "of a resource with handle_type='posix_fd' to other processes"
+        )
 
     def close(self, stream: IsStreamType | None = None) -> None:
-        """Give the memory back, once the work is done that may use it. Closing twice is allowed.
+        """Release the buffer's share of the memory, once the work is done that may use it. Closing twice is allowed.
 
         Parameters
         ----------
         stream : Stream, optional
             The stream whose work is waited for. Default is the one given at allocation or to
             :meth:`set_deallocation_stream`; without one, all work of the device's context.
+
+        Raises
+        ------
+        RuntimeError
+            If that stream is being captured: memory is unmapped at once, which cannot be captured. The buffer is open
+            then; close it when the capture has ended, or with another stream. Memory whose stream is a default stream,
+            or of a buffer without one, is unmapped when no capture is in the way.
         """
-        with self._lock:
-            super().close(stream)
+        queue = None if stream is None else accept_stream(stream, "Buffer.close")
+        status = lib.ccc_virtual_check_close(self._c_handle, ffi.NULL if queue is None else queue._c_handle)
+        if status == lib.CCC_CAPTURING:
+            raise RuntimeError(
+                "virtual memory is unmapped at once, which cannot be captured: close the buffer when the capture of "
+                "its stream has ended, or pass close() a stream that is not being captured"
+            )
+        if status:
+            raise self._failure(status, queue)
+        Buffer.close(self, queue)
+
+    def get_ipc_descriptor(self) -> VirtualMemoryIPCBufferDescriptor:  # type: ignore[override]
+        """Return a new descriptor, by which another process imports the buffer with :meth:`from_ipc_descriptor`.
+
+        Returns
+        -------
+        VirtualMemoryIPCBufferDescriptor
+            The descriptor, which owns file descriptors: close it when the other process has imported the buffer.
+
+        Raises
+        ------
+        RuntimeError
+            If the buffer is closed, or its resource has another ``handle_type`` than ``"posix_fd"``.
+        ValueError
+            If it has no memory.
+        CUDAError
+            If the driver does not export it.
+        """
+        resource = self._mr
+        if not isinstance(
+            resource, VirtualMemoryResource
+        ):  # but one that stands before it, such as a tracking resource
+            raise RuntimeError(
+                "this VirtualMemoryBuffer is not for other processes: allocate it from a VirtualMemoryResource, not "
+                f"from a {type(resource).__name__}"
+            )
+        resource._check_sharing()
+        if self.is_closed:
+            raise self._failure(lib.CCC_CLOSED)
+        if self._size == 0:
+            raise ValueError("a buffer of 0 bytes has no memory to share")
+        handles = [IPCAllocationHandle._empty() for _ in range(lib.ccc_virtual_count(self._c_handle))]
+        sizes = ffi.new("size_t[]", len(handles))
+        status = lib.ccc_virtual_export(self._c_handle, [handle._descriptor for handle in handles], sizes)
+        if status:
+            raise self._failure(status)
+        return VirtualMemoryIPCBufferDescriptor._init(handles, list(sizes), self._size)
+
+    @property
+    def ipc_descriptor(self) -> VirtualMemoryIPCBufferDescriptor:  # type: ignore[override]
+        """A new descriptor, as :meth:`get_ipc_descriptor` returns it."""
+        return self.get_ipc_descriptor()
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether memory of the buffer was imported from another process."""
+        return self._imported
 
     @property
     def _is_read_only(self) -> bool:
-        options = self._plan.options
-        rights = (options.self_access, options.peer_access if options.peers else None)
-        return VirtualMemoryAccessType.READ_WRITE not in rights
+        """Whether there is memory that devices may only read."""
+        return not self._writable
 
-    def _grow_to(self, size: int, plan: Plan) -> None:
-        """Get more memory, or else only other rights."""
-        with self._lock:
-            frame = sys._getframe().f_back
-            while frame is not None:  # a flag would stay set where an exception interrupts this call
-                if frame.f_code is VirtualBuffer._grow_now.__code__ and frame.f_locals.get("self") is self:
-                    raise RuntimeError(
-                        "this Buffer is being modified by the call that the signal handler or finalizer has "
-                        "interrupted: modify it when that call has returned"
-                    )
-                frame = frame.f_back
-            self._size = lib.ccc_handle_bytes(self._c_handle)  # after an interrupted call
-            self._grow_now(size, plan.after(self._plan))
 
-    def _grow_now(self, size: int, plan: Plan) -> None:
-        before = self._plan
-        if size <= self._size:
-            status = lib.ccc_virtual_set_rights(self._c_handle, plan.cdata, before.cdata)
-            if status:
-                raise self._failure(status)
-            self._plan = plan
-            return
+def reduce_resource(resource: VirtualMemoryResource) -> tuple[object, ...]:
+    """Return what another process makes an equal resource of."""
+    if not resource.is_ipc_enabled:
+        resource._refuse_copy()
+    return VirtualMemoryResource, (resource._device, resource.config)
 
-        extended = ffi.new("int *")
 
-        def grow() -> Buffer | None:
-            if lib.ccc_virtual_grow(self._c_handle, plan.cdata, before.cdata, size, extended):
-                return None
-            return self if extended[0] else calls.make(Buffer, lib.ccc_virtual_move, self._c_handle, plan.cdata, size)
+def reduce_buffer(buffer: VirtualMemoryBuffer) -> tuple[object, ...]:
+    """Return what another process imports a buffer of."""
+    return receive_buffer, (buffer.memory_resource, buffer.get_ipc_descriptor())
 
-        moved = grow()
-        if moved is None:
-            moved = retry_allocation(grow, size, self, self._failure)
-        self._plan = plan
-        if moved is self:
-            self._size = size
-            return
-        self._left.append(moved)
-        calls.exchange(self, moved)
-        self._size = size
-        if moved.is_closed:  # a signal handler or a finalizer has closed this buffer before it had the new memory
-            self.close()
-        else:
-            moved.close()
+
+def receive_buffer(resource: VirtualMemoryResource, descriptor: VirtualMemoryIPCBufferDescriptor) -> Buffer:
+    """Import the buffer that another process has sent."""
+    with descriptor:
+        return Buffer.from_ipc_descriptor(resource, descriptor)

@@ -141,16 +141,10 @@ class Plan:
             )
         self._set_rights(rights_of(device, options))
 
-    def after(self, before: Plan) -> Plan:
-        """Return a plan that also takes away rights which ``before`` gave and this one does not."""
-        lost = {place: lib.CU_MEM_ACCESS_FLAGS_PROT_NONE for place in before._rights if place not in self._rights}
-        if not lost:
-            return self
-        plan = Plan.__new__(Plan)
-        plan.options, plan.granularity = self.options, self.granularity
-        plan.cdata = ffi.new("ccc_virtual_plan *", self.cdata[0])
-        plan._set_rights({**self._rights, **lost})
-        return plan
+    @property
+    def is_writable(self) -> bool:
+        """Whether some place may write the memory."""
+        return lib.CU_MEM_ACCESS_FLAGS_PROT_READWRITE in self._rights.values()
 
     def round_up(self, size: int) -> int:
         """Return the size in whole granules, or raise OverflowError."""

@@ -22,7 +22,7 @@
 #define CCC_FOREIGN (-5)     // only the process that created the pool allocates from it
 #define CCC_UNCHECKED (-6)   // whether a launch can have what it asks for has to be looked up first
 #define CCC_ATTEND (-7)      // no failure: it is done, and Python has something to do now
-#define CCC_ELSEWHERE (-8)   // an array is on another device
+#define CCC_ELSEWHERE (-8)   // an array, or shared memory, is on another device
 #define CCC_UNRESTORED (-9)  // it is done, but the context that was current before could not be made current again
 
 #define CCC_COLD __attribute__((cold, noinline))

@@ -48,7 +48,7 @@ static void ccc_config_allow(ccc_config *config, int device)
         atomic_fetch_or_explicit(&config->able[device / 64], UINT64_C(1) << device % 64, memory_order_relaxed);
 }
 
-// Whether an object was closed, or moved to another handle, as a buffer that grows may be.
+// Whether an object was closed.
 static int ccc_config_stale(const ccc_config *config)
 {
     for (int i = 0; i < config->object_count; i++)

@@ -28,12 +28,12 @@ typedef struct ccc_buffer {
     const ccc_memory_origin *origin;  // NULL: it owns no memory
     ccc_handle *pool;                 // the pool, graph or graphics resource that the memory is from
     _Atomic(ccc_handle *) stream;     // the buffer is freed in the order of this stream
-    _Atomic(size_t) size;             // memory in reserved addresses grows
-    _Atomic(ccc_charge *) charges;    // who counts the buffer
-    _Atomic(ccc_refs *) refs;         // finished when the memory was freed; or NULL
-    struct ccc_virtual *mappings;     // of a buffer in reserved addresses
-    struct ccc_import *import;        // of a buffer of another process: the import that it shares with others
-    _Atomic(uint32_t) readers;        // threads that read the stream, which is not released meanwhile
+    _Atomic(size_t) size;
+    _Atomic(ccc_charge *) charges;  // who counts the buffer
+    _Atomic(ccc_refs *) refs;       // finished when the memory was freed; or NULL
+    struct ccc_virtual *mappings;   // of a buffer in reserved addresses
+    struct ccc_import *import;      // of a buffer of another process: the import that it shares with others
+    _Atomic(uint32_t) readers;      // threads that read the stream, which is not released meanwhile
 } ccc_buffer;
 
 static inline ccc_buffer *ccc_as_buffer(const ccc_handle *handle) { return (ccc_buffer *)handle; }

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "memory/ccc_descriptor.h"
 #include "memory/ccc_memory.h"
 
 // Guards what is imported here, and importing and freeing it.
@@ -103,15 +104,16 @@ static void ccc_points_wait(ccc_points *points, CUstream stream)
 
 // --- Pools -------------------------------------------------------------------------------------------------------
 
-// A new file descriptor by which other processes import the pool; -1 on failure.
-static int ccc_pool_export(const ccc_handle *pool)
+// Make a file descriptor by which other processes import the pool.
+static int ccc_pool_export(const ccc_handle *pool, int *owner)
 {
-    int descriptor = -1;
-    CCC_USE_OR(pool, (ccc_closed(), -1));
+    int descriptor = CCC_NO_DESCRIPTOR;
+    CCC_USE(pool);
     CCC_RELAXED_MODE;
-    CCC_TRY_OR(-1, cuMemPoolExportToShareableHandle, &descriptor, (CUmemoryPool)CCC_POINTER(pool),
-               CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
-    return descriptor;
+    CCC_TRY(cuMemPoolExportToShareableHandle, &descriptor, (CUmemoryPool)CCC_POINTER(pool),
+            CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+    ccc_descriptor_own(owner, descriptor);
+    return 0;
 }
 
 // The pools that are imported. The driver gives one CUmemoryPool for a pool, however often it is imported, and destroys

@@ -79,27 +79,32 @@ static int ccc_pool_has_peers(const ccc_handle *pool)
 
 // Take the access from all other devices. Drivers give it to the next pool otherwise, which reuses the handle. Each
 // device has a call of its own, because the driver refuses a call as a whole.
-static void ccc_pool_revoke_access(const ccc_handle *pool)
+static CCC_COLD void ccc_pool_revoke_access(const ccc_handle *pool)
 {
     int devices = 0;
-    if (pool->device < 0 || cuDeviceGetCount(&devices))
-        return;
+    CUresult result = cuDeviceGetCount(&devices);
+    if (result)
+        ccc_cleanup_failed((int)result, "cuDeviceGetCount");
     for (int device = 0; device < devices; device++) {
         CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
         CUmemAccessDesc none = {.location = location, .flags = CU_MEM_ACCESS_FLAGS_PROT_NONE};
         CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
-        if (device == pool->device || cuMemPoolGetAccess(&flags, (CUmemoryPool)CCC_POINTER(pool), &location) ||
-            flags == CU_MEM_ACCESS_FLAGS_PROT_NONE)
-            continue;
-        CUresult result = cuMemPoolSetAccess((CUmemoryPool)CCC_POINTER(pool), &none, 1);
+        const char *call = "cuMemPoolGetAccess";
+        result = device == pool->device ? CUDA_SUCCESS
+                                        : cuMemPoolGetAccess(&flags, (CUmemoryPool)CCC_POINTER(pool), &location);
+        if (result == CUDA_SUCCESS && flags != CU_MEM_ACCESS_FLAGS_PROT_NONE) {
+            call = "cuMemPoolSetAccess";
+            result = cuMemPoolSetAccess((CUmemoryPool)CCC_POINTER(pool), &none, 1);
+        }
         if (result)
-            ccc_cleanup_failed((int)result, "cuMemPoolSetAccess", pool->value);
+            ccc_cleanup_failed((int)result, call, pool->value);
     }
 }
 
 static CUresult ccc_pool_destroy(ccc_handle *handle, const char **call)
 {
-    ccc_pool_revoke_access(handle);
+    if (ccc_pool_has_peers(handle))
+        ccc_pool_revoke_access(handle);
     *call = "cuMemPoolDestroy";
     return cuMemPoolDestroy((CUmemoryPool)CCC_POINTER(handle));
 }

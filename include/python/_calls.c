@@ -81,29 +81,6 @@ static PyObject *calls_new_object(PyObject *module, PyObject *class)
     return PyType_GenericAlloc((PyTypeObject *)class, 0);
 }
 
-// Exchange the handles of two objects in one step: interrupted between two steps, both would release one handle.
-static PyObject *calls_exchange(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    if (check_count("exchange", count, 2))
-        return NULL;
-    for (Py_ssize_t index = 0; index < 2; ++index) {
-        PyObject *cdata = handle_or_error(arguments[index]) ? cdata_of(arguments[index]) : NULL;
-        if (cdata == NULL)
-            return NULL;
-        Py_DECREF(cdata);
-    }
-    owner *one = (owner *)arguments[0], *other = (owner *)arguments[1];
-    Py_BEGIN_CRITICAL_SECTION2(arguments[0], arguments[1]);  // as the members that show them are read in
-    PyObject *cdata = one->cdata;
-    ccc_handle *handle = one->handle;
-    one->cdata = other->cdata;
-    other->cdata = cdata;
-    __atomic_store_n(&one->handle, other->handle, __ATOMIC_RELEASE);
-    __atomic_store_n(&other->handle, handle, __ATOMIC_RELEASE);
-    Py_END_CRITICAL_SECTION2();
-    Py_RETURN_NONE;
-}
-
 static PyObject *calls_close(PyObject *module, PyObject *argument)
 {
     int closed;
@@ -163,7 +140,6 @@ static PyMethodDef methods[] = {
     {"make_in", FAST(calls_make_in),
      "make_in(owner, function, /, *arguments)\n--\n\nGive an object the handle that a function makes."},
     {"new_object", calls_new_object, METH_O, "new_object(cls, /)\n--\n\nReturn an object with nothing set."},
-    {"exchange", FAST(calls_exchange), "exchange(one, other, /)\n--\n\nExchange the handles of two objects."},
     {"close", calls_close, METH_O, "close(owner, /)\n--\n\nClose, and show failures of cleanup."},
     {"close_once", calls_close_once, METH_O, "close_once(owner, /)\n--\n\nClose, and tell whether this call did."},
     {"thread_devices", calls_thread_devices, METH_NOARGS,

@@ -309,14 +309,15 @@ def test_memory_that_goes_is_freed_after_the_capture(device, stream, memory, mod
             device.memory_resource,
             LegacyPinnedMemoryResource(),
             SynchronousMemoryResource(0),
-            VirtualMemoryResource(device),
         )
     ]
+    collected = [VirtualMemoryResource(device).allocate(SIZE, stream)]  # it is not closed in such a stream
     stream.sync()
     with stream.create_graph_builder() as builder:
         builder.begin_building(mode)
         while buffers:
             buffers.pop().close()
+        collected.clear()
         gc.collect()
         memory[0].fill(1, stream=builder)
         builder.end_building()

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from helpers import LIMIT
 from launch_kernels import PTX, number_in, stores, write
-from virtual_memory import UNIT, blocked, roomy
 
 from cuda_core_cffi import (
     LEGACY_DEFAULT_STREAM,
@@ -415,20 +414,6 @@ def test_a_window_larger_than_the_device_has_is_refused(device, stream, store, o
             launch(stream, config, store, out, 1)
         config.access_policy_window = AccessPolicyWindow(buffer[:most])
         assert stores(config, stream, store, out)
-
-
-def test_a_window_follows_a_buffer_that_moves(device, stream, store, out):
-    require_capability(device, 8, 0)
-    resource = roomy(device)
-    with resource.allocate(UNIT, stream) as buffer:
-        config = LaunchConfig(grid=1, block=1, access_policy_window=AccessPolicyWindow(buffer))
-        assert stores(config, stream, store, out, 1)
-        address = buffer.handle
-        with blocked(buffer):
-            resource.modify_allocation(buffer, 2 * UNIT)
-        assert buffer.handle != address
-        assert stores(config, stream, store, out, 2)
-        assert address_of_window(config._native) == buffer.handle
 
 
 # Refused

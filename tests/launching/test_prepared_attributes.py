@@ -7,10 +7,8 @@ from __future__ import annotations
 import pytest
 from buffers import ForeignStream
 from launch_kernels import PTX, number_in, write
-from virtual_memory import UNIT, blocked, roomy
 
 from cuda_core_cffi import (
-    AccessPolicyWindow,
     Buffer,
     Device,
     LaunchBatch,
@@ -18,7 +16,6 @@ from cuda_core_cffi import (
     LegacyPinnedMemoryResource,
     ObjectCode,
     PreparedLaunch,
-    ffi,
 )
 
 PLAIN = LaunchConfig(grid=1, block=1)
@@ -126,24 +123,3 @@ def test_a_closed_event_is_refused_before_anything_is_launched(device, stream, p
         assert caught.value.__notes__ == ["in launch 1 of the batch"]
     stream.sync()
     assert number_in(out) == 0
-
-
-def test_a_window_follows_a_buffer_that_moves(device, stream, prepare, out):
-    if device.compute_capability < (8, 0):
-        pytest.skip("windows need compute capability 8.0")
-    resource = roomy(device)
-    with resource.allocate(UNIT, stream) as buffer:
-        prepared = prepare(LaunchConfig(grid=1, block=1, access_policy_window=AccessPolicyWindow(buffer)))
-        batch = LaunchBatch([(prepared, out, 2)])
-        prepared.launch(stream, out, 1)
-        stream.sync()
-        with blocked(buffer):
-            resource.modify_allocation(buffer, 2 * UNIT)
-        batch.launch(stream)
-        stream.sync()
-        assert number_in(out) == 2
-        window = prepared._plan.native.config.attributes[0].value.accessPolicyWindow
-        assert int(ffi.cast("uintptr_t", window.base_ptr)) == buffer.handle
-        prepared.launch(stream, out, 3)
-        stream.sync()
-        assert number_in(out) == 3

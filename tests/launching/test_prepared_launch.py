@@ -17,7 +17,6 @@ from typing import Any
 import numpy
 import pytest
 from buffers import ForeignStream
-from virtual_memory import UNIT, blocked, roomy
 from writing_kernels import MANY, ONE, PINNED, SCALARS, Pair, collect, compiled_kernels, content, shared_memory
 
 from cuda_core_cffi import (
@@ -392,19 +391,6 @@ def test_a_closed_kernel_is_refused(stream, kernels):
         prepared.launch(stream)
     with pytest.raises(RuntimeError, match="this Kernel is closed"):
         PreparedLaunch(ONE, kernel)
-
-
-def test_a_buffer_that_moved_is_used_where_it_is(device, stream, kernels, out):
-    resource = roomy(device)
-    prepared = PreparedLaunch(ONE, kernels("address"), Buffer, Buffer)
-    with resource.allocate(UNIT, stream) as buffer:
-        run(stream, prepared, out, buffer)
-        address = buffer.handle
-        with blocked(buffer):
-            resource.modify_allocation(buffer, 2 * UNIT)
-        assert buffer.handle != address
-        run(stream, prepared, out, buffer)
-        assert content(out, "Q") == (buffer.handle,)
 
 
 # What is kept

@@ -10,7 +10,7 @@ import types
 
 import pytest
 from buffers import ForeignStream, content, write
-from helpers import Gate, alive, opened_before, output_of
+from helpers import Gate, alive, opened_before, output_of, soon
 from virtual_memory import UNIT, access, blocked, free, raw_allocation, reserve, roomy
 
 from cuda_core_cffi import (
@@ -111,7 +111,7 @@ def test_options_that_change_later_change_nothing(device):
     mr = VirtualMemoryResource(device, options)
     options.location_type = "moon"
     with mr.allocate(1) as buffer:
-        mr.modify_allocation(buffer, 2 * UNIT)
+        mr.modify_allocation(buffer, 2 * UNIT).close()
 
 
 @pytest.mark.parametrize(
@@ -140,10 +140,11 @@ def test_older_drivers_have_virtual_memory_but_none_of_the_host_as_a_whole():
         device.set_current()
         mr = VirtualMemoryResource(device)
         with mr.allocate(1) as buffer:
-            mr.modify_allocation(buffer, 4 << 20)
+            buffer = mr.modify_allocation(buffer, 4 << 20)
             buffer.fill(1, stream=device.default_stream)
             device.sync()
             print(buffer.size)
+            buffer.close()
         try:
             VirtualMemoryResource(device, {"location_type": "host", "handle_type": None})
         except RuntimeError as error:
@@ -226,15 +227,13 @@ def test_a_size_that_cannot_be_leaves_nothing_behind(stream, mr, size, error):
 
 
 def test_a_buffer_without_memory_may_get_some(stream, mr):
-    buffer = mr.allocate(0, stream)
-    assert (buffer.size, buffer.handle) == (0, 0)
-    assert mr.modify_allocation(buffer, 0).size == 0
-    assert mr.modify_allocation(buffer, 1) is buffer
-    assert buffer.size == UNIT
-    buffer.fill(9, stream=stream)
-    assert set(content(buffer, stream)) == {9}
-    buffer.close()
-    mr.allocate(0).close()
+    with mr.allocate(0, stream) as buffer:
+        assert (buffer.size, buffer.handle) == (0, 0)
+        assert mr.modify_allocation(buffer, 0) is buffer
+        with mr.modify_allocation(buffer, 1) as grown:
+            assert (buffer.size, buffer.handle, grown.size) == (0, 0, UNIT)
+            grown.fill(9, stream=stream)
+            assert set(content(grown, stream)) == {9}
 
 
 def test_a_hint_is_where_the_buffer_starts(device):
@@ -253,8 +252,9 @@ def test_an_alignment_is_kept_also_by_a_buffer_that_moves(device, stream, alignm
     with mr.allocate(1, stream) as buffer:
         assert buffer.handle % max(alignment, UNIT) == 0
         with blocked(buffer):
-            mr.modify_allocation(buffer, 2 * UNIT)
-        assert buffer.handle % max(alignment, UNIT) == 0
+            grown = mr.modify_allocation(buffer, 2 * UNIT)
+        with grown:
+            assert grown.handle % max(alignment, UNIT) == 0
 
 
 @pytest.mark.parametrize("rdma", [False, True])
@@ -318,39 +318,64 @@ def test_closing_waits_for_the_work_that_may_use_the_memory(device, mr, given):
             opened_before(gate, lambda: buffer.close(stream) if given == "close" else buffer.close())
 
 
-def test_a_buffer_that_moves_waits_for_the_work_that_may_use_its_addresses(device, mr):
-    with device.create_stream() as stream, mr.allocate(1, stream) as buffer, blocked(buffer):
-        with Gate(stream) as gate:
-            buffer.fill(5, stream=stream)
-            opened_before(gate, lambda: mr.modify_allocation(buffer, 2 * UNIT))
-        assert content(buffer, stream)[:UNIT] == bytes([5]) * UNIT
-
-
-def test_a_buffer_keeps_its_stream_when_it_moves(device, mr):
-    with device.create_stream() as stream:
-        buffer = mr.allocate(1, stream)
-        with blocked(buffer):
-            mr.modify_allocation(buffer, 2 * UNIT)
-        with Gate(stream) as gate:
-            opened_before(gate, buffer.close)
-
-
-def test_a_buffer_that_is_collected_gives_its_memory_back(stream, mr):
+def test_buffers_that_are_collected_give_their_memory_back(stream, mr):
     before = alive()["buffer"]
     buffers = [mr.allocate(1, stream)]
     with blocked(buffers[0]):
-        mr.modify_allocation(buffers[0], 2 * UNIT)
+        buffers.append(mr.modify_allocation(buffers[0], 2 * UNIT))
+    buffers.append(mr.modify_allocation(buffers[1], 3 * UNIT))
     buffers.clear()
     for _ in range(3):
         gc.collect()
     assert alive()["buffer"] == before
 
 
+@pytest.mark.parametrize("mode", ["global", "thread_local", "relaxed"])
+@pytest.mark.parametrize("given", ["allocation", "close", "builder"])
+def test_closing_in_a_stream_that_is_captured_is_refused_and_changes_nothing(device, mr, mode, given):
+    with device.create_stream() as stream, device.create_stream() as other:
+        buffer = mr.allocate(1, stream if given == "allocation" else other)
+        with stream.create_graph_builder() as builder:
+            queue = {"allocation": None, "close": stream, "builder": builder}[given]
+            builder.begin_building(mode)
+            with pytest.raises(RuntimeError, match="close the buffer when the capture of its stream has ended"):
+                buffer.close(queue)
+            assert not buffer.is_closed
+            builder.end_building()  # raises if the capture was invalidated
+        with Gate(stream if given == "allocation" else other) as gate:
+            opened_before(gate, buffer.close)  # which waits for the stream that it had
+        assert buffer.is_closed
+        buffer.close()
+
+
+def test_a_buffer_is_closed_in_another_stream_while_its_own_is_captured(device, mr):
+    with device.create_stream() as stream, device.create_stream() as other, stream.create_graph_builder() as builder:
+        buffer = mr.allocate(1, stream)
+        builder.begin_building()
+        with pytest.raises(RuntimeError, match="pass close\\(\\) a stream that is not being captured"), buffer:
+            pass
+        buffer.close(other)
+        assert buffer.is_closed
+        builder.end_building()
+
+
+@pytest.mark.parametrize("given", ["default stream", "no stream"])
+def test_without_a_stream_of_its_own_a_buffer_is_closed_when_the_capture_has_ended(device, mr, given):
+    before = alive()["buffer"]
+    with device.create_stream() as stream, stream.create_graph_builder() as builder:
+        buffer = mr.allocate(1, device.default_stream if given == "default stream" else None)
+        builder.begin_building("relaxed")
+        buffer.close()
+        assert buffer.is_closed
+        builder.end_building()
+    assert soon(lambda: alive()["buffer"] == before)
+
+
 def test_a_buffer_outlives_its_resource(device, stream):
     buffer = VirtualMemoryResource(device).allocate(1, stream)
     gc.collect()
     buffer.fill(1, stream=stream)
-    buffer.memory_resource.modify_allocation(buffer, 2 * UNIT)
+    buffer.memory_resource.modify_allocation(buffer, 2 * UNIT).close()
     buffer.close()
     buffer.close()
 

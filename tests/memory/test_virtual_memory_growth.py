@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import threading
-import time
+import itertools
 
 import pytest
 from buffers import content
 from consumer import Consumer
-from helpers import SUPPORT, Gate, in_thread, in_threads, output_of
+from helpers import SUPPORT, Gate, in_thread, in_threads, opened_before, output_of
 from interruptions import times_interrupted
 from virtual_memory import UNIT, access, blocked, buffer_with_room, mark, marks, roomy
 
@@ -22,6 +21,7 @@ from cuda_core_cffi import (
     LaunchConfig,
     Program,
     UnavailableError,
+    VirtualMemoryBuffer,
     VirtualMemoryResource,
     VirtualMemoryResourceOptions,
     launch,
@@ -46,23 +46,111 @@ def mr(device) -> VirtualMemoryResource:
 # --- Growth ---------------------------------------------------------------------------------------------------
 
 
+def in_the_way(buffer: Buffer, move: bool) -> contextlib.AbstractContextManager[None]:
+    """Return a block in which a buffer has to move to grow, or a block that changes nothing."""
+    return blocked(buffer) if move else contextlib.nullcontext()
+
+
+def grown_from(mr: VirtualMemoryResource, buffer: Buffer, size: int, move: bool, config: object = None) -> Buffer:
+    """Return the larger buffer that a resource makes of another, and check which addresses it has."""
+    address = buffer.handle
+    with in_the_way(buffer, move):
+        grown = mr.modify_allocation(buffer, size, config)
+    assert not move or grown.handle not in (0, address)
+    return grown
+
+
 def test_a_buffer_grows_where_it_is(stream, mr):
     with buffer_with_room(mr, 2 * UNIT, 3 * UNIT, stream) as buffer:
         address, values = buffer.handle, mark(buffer, stream)
-        assert mr.modify_allocation(buffer, 4 * UNIT + 1) is buffer
-        assert (buffer.handle, buffer.size) == (address, 5 * UNIT)
-        assert marks(buffer, stream, 2) == values
-        assert mark(buffer, stream) == marks(buffer, stream, 5)
+        with mr.modify_allocation(buffer, 4 * UNIT + 1) as grown:
+            assert (grown.handle, grown.size) == (address, 5 * UNIT)
+            assert marks(grown, stream, 2) == values
+            assert mark(grown, stream) == marks(grown, stream, 5)
 
 
 def test_a_buffer_moves_where_it_has_no_room(stream, mr):
-    with mr.allocate(2 * UNIT, stream) as buffer, blocked(buffer):
-        address, values = buffer.handle, mark(buffer, stream)
-        assert mr.modify_allocation(buffer, 5 * UNIT) is buffer
-        assert buffer.handle not in (0, address)
-        assert buffer.size == 5 * UNIT
-        assert marks(buffer, stream, 2) == values
-        assert mark(buffer, stream) == marks(buffer, stream, 5)
+    with mr.allocate(2 * UNIT, stream) as buffer:
+        values = mark(buffer, stream)
+        with grown_from(mr, buffer, 5 * UNIT, move=True) as grown:
+            assert grown.size == 5 * UNIT
+            assert marks(grown, stream, 2) == values
+            assert mark(grown, stream) == marks(grown, stream, 5)
+
+
+@pytest.mark.parametrize("move", [True, False])
+def test_the_buffer_that_has_grown_stays_as_it_was(stream, mr, move):
+    with mr.allocate(2 * UNIT, stream) as buffer:
+        address = buffer.handle
+        with grown_from(mr, buffer, 4 * UNIT, move) as grown:
+            assert isinstance(grown, VirtualMemoryBuffer)
+            assert grown is not buffer
+            assert (grown.memory_resource, grown.is_mapped) == (mr, False)
+            assert (buffer.handle, buffer.size, buffer.is_closed) == (address, 2 * UNIT, False)
+
+
+@pytest.mark.parametrize("move", [True, False])
+def test_both_buffers_have_the_same_memory(stream, mr, move):
+    with mr.allocate(UNIT, stream) as buffer, grown_from(mr, buffer, 2 * UNIT, move) as grown:
+        grown.fill(7, stream=stream)
+        assert set(content(buffer, stream)) == {7}
+        buffer.fill(8, stream=stream)
+        assert set(content(grown, stream)[:UNIT]) == {8}
+        assert set(content(grown, stream)[UNIT:]) == {7}
+
+
+@pytest.mark.parametrize("move", [True, False])
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_buffers_of_the_same_memory_are_closed_in_any_order(stream, mr, move, order):
+    buffers = [mr.allocate(UNIT, stream)]
+    for size in (2 * UNIT, 3 * UNIT):
+        buffers.append(grown_from(mr, buffers[-1], size, move))
+    buffers[-1].fill(6, stream=stream)
+    for index in order:
+        for other in buffers:
+            assert other.is_closed or set(content(other, stream)) == {6}
+        buffers[index].close()
+
+
+@pytest.mark.simulator_only("only the simulated driver counts its objects")
+@pytest.mark.parametrize("move", [True, False])
+def test_each_part_of_the_memory_is_freed_with_its_last_buffer(stream, mr, move):
+    from cuda_core_cffi import simulator
+
+    def physical() -> int:
+        return simulator.live()["physical allocations"].number
+
+    before = physical()
+    buffer = mr.allocate(UNIT, stream)
+    grown = grown_from(mr, buffer, 2 * UNIT, move)
+    assert physical() == before + 2
+    grown.close()
+    assert physical() == before + 1
+    grown = grown_from(mr, buffer, 2 * UNIT, move)
+    buffer.close()
+    assert physical() == before + 2
+    grown.close()
+    assert physical() == before
+
+
+def test_a_buffer_grows_by_every_other_of_the_same_memory(stream, mr):
+    with mr.allocate(UNIT, stream) as buffer:
+        values = mark(buffer, stream)
+        with mr.modify_allocation(buffer, 2 * UNIT) as first, mr.modify_allocation(buffer, 2 * UNIT) as second:
+            assert marks(first, stream, 1) == marks(second, stream, 1) == values
+            assert first.handle != second.handle  # the addresses behind the buffer are the first one's
+            first.fill(1, stream=stream)
+            assert set(content(second, stream)[:UNIT]) == {1}
+
+
+def test_work_in_the_streams_of_all_buffers_is_waited_for(device, mr):
+    with device.create_stream() as one, device.create_stream() as other, Gate(one) as gate:
+        buffer = mr.allocate(UNIT, one)
+        grown = mr.modify_allocation(buffer, 2 * UNIT)
+        grown.set_deallocation_stream(other)
+        buffer.fill(3, stream=one)
+        grown.close()
+        opened_before(gate, buffer.close)
 
 
 @pytest.mark.simulator_only("only the simulated driver tells which calls were made")
@@ -71,27 +159,30 @@ def test_nothing_is_copied(stream, mr, move):
     from cuda_core_cffi import simulator
 
     with mr.allocate(1, stream) as buffer:
-        with blocked(buffer) if move else contextlib.nullcontext(), simulator.trace() as trace:
-            mr.modify_allocation(buffer, 2 * UNIT)
+        with in_the_way(buffer, move), simulator.trace() as trace:
+            grown = mr.modify_allocation(buffer, 2 * UNIT)
         assert not [name for name in trace.names if "Memcpy" in name or "Memset" in name]
         assert ("cuMemRetainAllocationHandle" in trace.names) == move
+        grown.close()
 
 
 def test_growth_repeated_many_times_keeps_everything(stream, mr):
     places = set()
-    with mr.allocate(UNIT, stream) as buffer:
+    buffer = mr.allocate(UNIT, stream)
+    values = mark(buffer, stream)
+    for count in range(2, 34):
+        smaller = buffer
+        buffer = grown_from(mr, buffer, count * UNIT, move=count % 4 == 0)
+        smaller.close()
+        places.add(buffer.handle)
+        assert buffer.size == count * UNIT
+        if count % 8 == 1:
+            assert marks(buffer, stream, len(values)) == values
         values = mark(buffer, stream)
-        for count in range(2, 34):
-            with blocked(buffer) if count % 4 == 0 else contextlib.nullcontext():
-                mr.modify_allocation(buffer, count * UNIT)
-            places.add(buffer.handle)
-            assert buffer.size == count * UNIT
-            if count % 8 == 1:
-                assert marks(buffer, stream, len(values)) == values
-            values = mark(buffer, stream)
-        assert marks(buffer, stream, 33) == values
-        with buffer.copy_to(stream=stream) as copy:
-            assert content(copy, stream) == content(buffer, stream)
+    assert marks(buffer, stream, 33) == values
+    with buffer.copy_to(stream=stream) as copy:
+        assert content(copy, stream) == content(buffer, stream)
+    buffer.close()
     assert len(places) > 2
 
 
@@ -101,7 +192,7 @@ def test_a_buffer_whose_growth_an_exception_interrupts_works(scenario):
 
 
 @pytest.mark.parametrize("size", [0, 1, UNIT, 3 * UNIT - 1, 3 * UNIT])
-def test_a_size_that_is_there_already_changes_nothing(stream, mr, size):
+def test_a_buffer_that_has_the_size_already_is_returned(stream, mr, size):
     with mr.allocate(3 * UNIT, stream) as buffer:
         address, values = buffer.handle, mark(buffer, stream)
         assert mr.modify_allocation(buffer, size) is buffer
@@ -109,27 +200,43 @@ def test_a_size_that_is_there_already_changes_nothing(stream, mr, size):
         assert marks(buffer, stream, 3) == values
 
 
-@pytest.mark.simulator_only("only the simulated driver tells which calls were made")
-def test_a_size_that_is_there_already_only_sets_the_rights(stream, mr):
-    from cuda_core_cffi import simulator
-
-    with mr.allocate(1, stream) as buffer:
-        mr.modify_allocation(buffer, 2 * UNIT)
-        with simulator.trace() as trace:
-            mr.modify_allocation(buffer, 2 * UNIT)
-        assert trace.names == ["cuMemSetAccess"] * 2
+@pytest.mark.parametrize("move", [True, False])
+def test_a_buffer_without_memory_grows(stream, mr, move):
+    with mr.allocate(0, stream) as buffer, mr.modify_allocation(buffer, UNIT) as grown:
+        assert (buffer.handle, buffer.size, grown.size) == (0, 0, UNIT)
+        mark(grown, stream)
 
 
 @pytest.mark.parametrize("move", [True, False])
-def test_new_rights_are_those_to_the_whole_buffer(stream, mr, move):
-    with mr.allocate(UNIT, stream) as buffer:
-        with blocked(buffer) if move else contextlib.nullcontext():
-            mr.modify_allocation(buffer, 2 * UNIT, {"self_access": "r"})
-        assert [access(buffer.handle + start, DEVICE, 0) for start in (0, UNIT)] == [READ_ONLY] * 2
-        mr.modify_allocation(buffer, 2 * UNIT, VirtualMemoryResourceOptions(self_access=None))
-        assert [access(buffer.handle + start, DEVICE, 0) for start in (0, UNIT)] == [NOTHING] * 2
-        mr.modify_allocation(buffer, 2 * UNIT)
-        assert [access(buffer.handle + start, DEVICE, 0) for start in (0, UNIT)] == [READ_WRITE] * 2
+def test_rights_are_those_to_the_memory_that_is_added(stream, mr, move):
+    def rights(buffer: Buffer) -> list[int]:
+        return [access(buffer.handle + start, DEVICE, 0) for start in range(0, buffer.size, UNIT)]
+
+    with mr.allocate(UNIT, stream) as buffer, grown_from(mr, buffer, 2 * UNIT, move, {"self_access": "r"}) as grown:
+        assert (rights(buffer), rights(grown)) == ([READ_WRITE], [READ_WRITE, READ_ONLY])
+        options = VirtualMemoryResourceOptions(self_access=None)
+        with grown_from(mr, grown, 3 * UNIT, move, options) as larger:
+            assert rights(larger) == [READ_WRITE, READ_ONLY, NOTHING]
+        assert mr.modify_allocation(grown, UNIT, options) is grown
+        assert rights(grown) == [READ_WRITE, READ_ONLY]
+        with grown_from(mr, grown, 3 * UNIT, move) as larger:
+            assert rights(larger) == [READ_WRITE, READ_ONLY, READ_WRITE]
+
+
+def test_a_buffer_with_memory_that_devices_may_only_read_takes_no_values(stream, mr):
+    with mr.allocate(1, stream) as buffer, mr.modify_allocation(buffer, 2 * UNIT, {"self_access": "r"}) as grown:
+        buffer.write_value(1, stream=stream)
+        with pytest.raises(ValueError, match="read-only"):
+            grown.write_value(1, stream=stream)
+        with mr.modify_allocation(grown, 3 * UNIT) as larger, pytest.raises(ValueError, match="read-only"):
+            larger.write_value(1, stream=stream)
+
+
+@pytest.mark.parametrize("move", [True, False])
+def test_a_buffer_is_closed_in_the_stream_of_the_one_that_it_grew_from(device, mr, move):
+    with device.create_stream() as stream, Gate(stream) as gate, mr.allocate(1, stream) as buffer:
+        grown = grown_from(mr, buffer, 2 * UNIT, move)
+        opened_before(gate, grown.close)
 
 
 def test_memory_without_rights_is_not_accessible(device):
@@ -144,9 +251,9 @@ def test_equality_follows_the_address_and_the_size(stream, mr):
     with mr.allocate(1, stream) as buffer:
         same = Buffer.from_handle(buffer.handle, UNIT)
         assert buffer == same
-        mr.modify_allocation(buffer, 2 * UNIT)
-        assert buffer != same
-        assert hash(buffer) == hash(Buffer.from_handle(buffer.handle, 2 * UNIT))
+        with mr.modify_allocation(buffer, 2 * UNIT) as grown:
+            assert grown != buffer == same
+            assert hash(grown) == hash(Buffer.from_handle(grown.handle, 2 * UNIT))
 
 
 def test_only_open_buffers_of_this_resource_can_grow(device, stream, mr):
@@ -205,12 +312,10 @@ def test_kernels_read_and_write_memory_that_has_grown(stream, mr, bump, move):
     with mr.allocate(UNIT, stream) as buffer:
         buffer.fill(1, stream=stream)
         launch(stream, LaunchConfig(grid=1, block=32), bump, buffer, half, 2)
-        with blocked(buffer) if move else contextlib.nullcontext():
-            mr.modify_allocation(buffer, 4 * UNIT)
-        tail = Buffer.from_handle(buffer.handle + UNIT, 3 * UNIT, owner=buffer)
-        tail.fill(5, stream=stream)
-        launch(stream, LaunchConfig(grid=1, block=32), bump, buffer, half, 8)
-        data = content(buffer, stream)
+        with grown_from(mr, buffer, 4 * UNIT, move) as grown:
+            grown[UNIT:].fill(5, stream=stream)
+            launch(stream, LaunchConfig(grid=1, block=32), bump, grown, half, 8)
+            data = content(grown, stream)
     assert [data[start] for start in range(0, 4 * UNIT, half)] == [3, 3, 6, 6, 6, 6, 6, 6]
     assert data[1] == 1
     assert data[UNIT + 1] == 5
@@ -219,36 +324,28 @@ def test_kernels_read_and_write_memory_that_has_grown(stream, mr, bump, move):
 # --- What others see ------------------------------------------------------------------------------------------
 
 
-def test_a_tensor_keeps_the_addresses_that_it_was_given(stream, mr):
+def test_a_tensor_keeps_the_memory_of_a_buffer_that_has_grown(stream, mr):
     buffer = mr.allocate(1, stream)
     buffer.fill(7, stream=stream)
     capsule = buffer.__dlpack__(stream=stream.handle)
     address = buffer.handle
-    with blocked(buffer):
-        mr.modify_allocation(buffer, 2 * UNIT)
-    assert buffer.handle != address
-    old = Buffer.from_handle(address, UNIT)
-    assert set(content(old, stream)) == {7}
-    old.fill(8, stream=stream)  # the memory is the same
-    assert set(content(buffer, stream)[:UNIT]) == {8}
+    grown = mr.modify_allocation(buffer, 2 * UNIT)
     buffer.close()
-    assert set(content(old, stream)) == {8}
+    grown.close()
+    assert set(content(Buffer.from_handle(address, UNIT), stream)) == {7}
     del capsule
     gc.collect()
 
 
-def test_a_slice_keeps_the_addresses_that_it_was_cut_from(stream, mr):
+def test_a_slice_of_a_buffer_that_has_grown_shares_its_memory(stream, mr):
     with mr.allocate(1, stream) as buffer:
         buffer.fill(2, stream=stream)
         part = buffer[8:24]
-        address = part.handle
-        with blocked(buffer):
-            mr.modify_allocation(buffer, 2 * UNIT)
-        assert (part.handle, buffer.handle != address - 8) == (address, True)
-        part.fill(9, stream=stream)  # the memory is the same
-        assert content(buffer, stream)[:32] == bytes([2] * 8 + [9] * 16 + [2] * 8)
-        with pytest.raises(ValueError, match="not allocated by this resource"):
-            mr.modify_allocation(part, UNIT)
+        with grown_from(mr, buffer, 2 * UNIT, move=True) as grown:
+            part.fill(9, stream=stream)
+            assert content(grown, stream)[:32] == bytes([2] * 8 + [9] * 16 + [2] * 8)
+            with pytest.raises(ValueError, match="not allocated by this resource"):
+                mr.modify_allocation(part, UNIT)
         part.close()
 
 
@@ -262,16 +359,12 @@ def test_a_tensor_taken_by_its_consumer_keeps_the_addresses(stream, mr):
     consumer.delete()
 
 
-def test_the_cuda_array_interface_follows_the_buffer(stream, mr):
-    with mr.allocate(1, stream) as buffer:
-        interface = buffer.__cuda_array_interface__
-        assert (interface["data"], interface["shape"]) == ((buffer.handle, False), (UNIT,))
-        assert interface["stream"] == stream.handle
-        with blocked(buffer):
-            mr.modify_allocation(buffer, 2 * UNIT)
-        interface = buffer.__cuda_array_interface__
-        assert (interface["data"], interface["shape"]) == ((buffer.handle, False), (2 * UNIT,))
-        assert interface["stream"] == stream.handle
+def test_the_cuda_array_interface_is_of_each_buffer(stream, mr):
+    with mr.allocate(1, stream) as buffer, grown_from(mr, buffer, 2 * UNIT, move=True) as grown:
+        for each in (buffer, grown):
+            interface = each.__cuda_array_interface__
+            assert (interface["data"], interface["shape"]) == ((each.handle, False), (each.size,))
+            assert interface["stream"] == stream.handle
 
 
 def test_device_memory_is_shown_as_such(mr):
@@ -312,14 +405,13 @@ def test_host_and_device_share_host_memory_that_grows(device, stream, location, 
     with mr.allocate(UNIT, stream) as buffer:
         buffer.fill(6, stream=stream)
         stream.sync()
-        with blocked(buffer) if move else contextlib.nullcontext():
-            mr.modify_allocation(buffer, 2 * UNIT)
-        array = numpy.asarray(buffer)
-        assert array.shape == (2 * UNIT,)
-        assert set(array[:UNIT].tolist()) == {6}
-        array[:] = 9
-        assert set(content(buffer, stream)) == {9}
-        del array
+        with grown_from(mr, buffer, 2 * UNIT, move) as grown:
+            array = numpy.asarray(grown)
+            assert array.shape == (2 * UNIT,)
+            assert set(array[:UNIT].tolist()) == {6}
+            array[:] = 9
+            assert set(content(grown, stream)) == set(content(buffer, stream)) == {9}
+            del array
 
 
 # --- Threads --------------------------------------------------------------------------------------------------
@@ -334,51 +426,35 @@ def test_threads_share_a_resource(device):
             for size in range(1, 4):
                 with mr.allocate(1, stream) as buffer:
                     buffer.fill(index, stream=stream)
-                    mr.modify_allocation(buffer, size * UNIT)
-                    assert set(content(buffer, stream)[:UNIT]) == {index}
+                    with mr.modify_allocation(buffer, size * UNIT) as grown:
+                        assert set(content(grown, stream)[:UNIT]) == {index}
 
     in_threads(6, work)
 
 
-def test_threads_that_grow_one_buffer_do_so_one_after_the_other(device, stream):
+def test_threads_grow_one_buffer_at_once(device, stream):
     mr = VirtualMemoryResource(device)
     with mr.allocate(UNIT, stream) as buffer:
-        mark(buffer, stream)
+        values = mark(buffer, stream)
 
         def grow(index: int) -> None:
             Device(0).set_current()
-            for count in range(index, 16, 3):
-                mr.modify_allocation(buffer, count * UNIT)
+            with Device(0).create_stream() as own:
+                for count in range(2, 8):
+                    with mr.modify_allocation(buffer, count * UNIT) as grown:
+                        assert grown.size == count * UNIT
+                        assert marks(grown, own, 1) == values
 
         in_threads(6, grow)
-        assert buffer.size == 15 * UNIT
-        assert marks(buffer, stream, 1) == mark(buffer, stream)[:1]
-
-
-def test_one_growth_of_a_buffer_waits_for_another(device, mr):
-    order = []
-    with device.create_stream() as stream, mr.allocate(1, stream) as buffer, blocked(buffer), Gate(stream) as gate:
-        address = buffer.handle
-        first = threading.Thread(target=lambda: (mr.modify_allocation(buffer, 2 * UNIT), order.append("moved")))
-        first.start()
-        while buffer.handle == address:  # it has its new addresses, and waits to leave the old ones
-            time.sleep(0.001)
-        second = threading.Thread(target=lambda: (mr.modify_allocation(buffer, UNIT), order.append("same size")))
-        second.start()
-        second.join(0.1)
-        order.append("opened")
-        gate.open()
-        first.join()
-        second.join()
-    assert (order[0], sorted(order[1:])) == ("opened", ["moved", "same size"])  # the second may be first to tell
+        assert buffer.size == UNIT
 
 
 def test_a_thread_without_a_context_may_allocate_grow_and_close(device):
     mr, sizes = VirtualMemoryResource(device), []
 
     def work() -> None:
-        with mr.allocate(1) as buffer:
-            sizes.append(mr.modify_allocation(buffer, 2 * UNIT).size)
+        with mr.allocate(1) as buffer, mr.modify_allocation(buffer, 2 * UNIT) as grown:
+            sizes.append(grown.size)
 
     in_thread(work)
     assert sizes == [2 * UNIT]
@@ -397,19 +473,21 @@ PEERS = """
     device.set_current()
     mr = VirtualMemoryResource(device, {"peers": [other, 1, 0], "peer_access": sys.argv[2]})
     with mr.allocate(1) as buffer:
-        rights = lambda: [access(buffer.handle + start, 1, 1) for start in range(0, buffer.size, UNIT)]
-        print(rights(), access(buffer.handle, 1, 0))
-        mr.modify_allocation(buffer, 2 * UNIT)
-        with blocked(buffer):
-            mr.modify_allocation(buffer, 3 * UNIT)
-        print(rights())
+        rights = lambda buffer: [access(buffer.handle + start, 1, 1) for start in range(0, buffer.size, UNIT)]
+        print(rights(buffer), access(buffer.handle, 1, 0))
+        grown = mr.modify_allocation(buffer, 2 * UNIT)
+        with blocked(grown):
+            moved = mr.modify_allocation(grown, 3 * UNIT)
+        print(rights(moved))
         if sys.argv[2] == "rw":
-            buffer.fill(7, stream=away)
+            moved.fill(7, stream=away)
             away.sync()
-        mr.modify_allocation(buffer, 3 * UNIT, {})
-        print(rights(), access(buffer.handle, 1, 0))
-        mr.modify_allocation(buffer, 4 * UNIT)
-        print(rights())
+        own = mr.modify_allocation(moved, 4 * UNIT, {})
+        print(rights(own), access(own.handle + 3 * UNIT, 1, 0))
+        last = mr.modify_allocation(own, 5 * UNIT)
+        print(rights(last))
+        for each in (grown, moved, own, last):
+            each.close()
 """
 
 
@@ -418,4 +496,4 @@ def test_peers_have_the_rights_that_they_are_given(is_simulated, allowed, flags)
     if not is_simulated and (len(Device.get_all_devices()) < 2 or not Device(0).can_access_peer(1)):
         pytest.skip("needs two GPUs that can access each other")
     printed = output_of(PEERS, str(SUPPORT), allowed, CUDA_SIM_DEVICES="2").splitlines()
-    assert printed == [f"{[flags]} 3", f"{[flags] * 3}", "[0, 0, 0] 3", f"{[flags] * 4}"]
+    assert printed == [f"{[flags]} 3", f"{[flags] * 3}", f"{[flags] * 3 + [0]} 3", f"{[flags] * 3 + [0, flags]}"]

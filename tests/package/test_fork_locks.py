@@ -119,17 +119,6 @@ CASES = {
             lambda: module.default_memory_resource(Device(0)), lambda: Device(0).memory_resource.allocate(16)
         )
         """,
-    "a buffer that grows": """
-        from cuda_core_cffi._memory import virtual
-        Device(0).set_current()
-        virtual.Plan.after = blocking(virtual.Plan.after)
-        resource = VirtualMemoryResource(0)
-        buffer = resource.allocate(1 << 20)
-        def close():
-            buffer.close()
-            return buffer.is_closed
-        fork_during(lambda: resource.modify_allocation(buffer, 8 << 20), close)
-        """,
     "NVML": """
         from cuda_core_cffi import system
         from cuda_core_cffi.system._library import nvml
@@ -213,7 +202,7 @@ def load():
 
 def allocate():
     pool.allocate(64, stream).close()
-    virtual.modify_allocation(shared_buffer, shared_buffer.size)
+    virtual.modify_allocation(shared_buffer, 2 * shared_buffer.size).close()
 
 def configure():
     config.grid = (random.randrange(1, 9), 1, 1)

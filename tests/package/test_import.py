@@ -27,8 +27,8 @@ LATE = [
     "LaunchBatch", "LaunchConfig", "Linker", "LinkerOptions", "ManagedMemoryResource", "ManagedMemoryResourceOptions",
     "MemSyncDomainMap", "ObjectCode", "PinnedMemoryResource", "PinnedMemoryResourceOptions", "PreparedLaunch",
     "Program", "ProgramOptions", "ProgrammaticEvent", "SMResource", "SMResourceOptions", "StreamOptions",
-    "VirtualMemoryResource", "VirtualMemoryResourceOptions", "WorkqueueResource", "WorkqueueResourceOptions",
-    "get_c_api", "get_include", "launch", "make_ffi",
+    "VirtualMemoryBuffer", "VirtualMemoryIPCBufferDescriptor", "VirtualMemoryResource", "VirtualMemoryResourceOptions",
+    "WorkqueueResource", "WorkqueueResourceOptions", "get_c_api", "get_include", "launch", "make_ffi",
 ]  # fmt: skip
 CURRENT = "device = cuda_core_cffi.Device(0); device.set_current()"
 

@@ -457,7 +457,7 @@ def new_kernel() -> Kernel:
 def modify(w: World) -> None:
     """Let a buffer of virtual memory grow."""
     with w.virtual.allocate(SIZE, w.stream) as buffer:
-        w.virtual.modify_allocation(buffer, 2 * buffer.size)
+        w.virtual.modify_allocation(buffer, 2 * buffer.size).close()
 
 
 def run(w: World, node: object) -> None:

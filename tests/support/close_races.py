@@ -218,7 +218,7 @@ def close_and_growth(w: World) -> Sequence[Action]:
     buffer = w.virtual.allocate(1 << 21)
     return (
         buffer.close,
-        lambda: w.virtual.modify_allocation(buffer, 1 << 22),
+        lambda: w.virtual.modify_allocation(buffer, 1 << 22).close(),
         lambda: w.prepared.launch(w.stream, buffer, 1),
         lambda: buffer.fill(1, stream=w.stream),
     )

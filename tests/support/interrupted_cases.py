@@ -290,7 +290,7 @@ def closed_growing_buffer() -> None:
         return [buffer, after]
 
     def grow(buffers: list[Buffer]) -> Any:
-        return refused(lambda: resource.modify_allocation(buffers[0], 2 * unit), RuntimeError)
+        return refused(lambda: resource.modify_allocation(buffers[0], 2 * unit).close(), RuntimeError)
 
     def close(buffers: list[Buffer]) -> None:
         buffers[0].close()

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import gc
 import itertools
 import linecache
+import os
 import pathlib
 import random
 import signal
@@ -290,15 +292,27 @@ def modify(w: World, moves: bool) -> Any:
     with w.virtual.allocate(UNIT, w.stream) as buffer:
         taken = reserve(UNIT, buffer.handle + buffer.size) if moves else 0
         buffer.fill(5, stream=w.stream)
-        yield lambda: w.virtual.modify_allocation(buffer, 2 * UNIT)
+        yield lambda: w.virtual.modify_allocation(buffer, 2 * UNIT).close()
         assert content(buffer, w.stream, UNIT) == b"\5" * UNIT
-        with w.virtual.allocate(buffer.size, w.stream) as copy:
-            buffer.copy_to(copy, stream=w.stream)
-            assert content(copy, w.stream, UNIT) == b"\5" * UNIT
-        w.virtual.modify_allocation(buffer, 3 * UNIT)
-        assert content(buffer, w.stream, UNIT) == b"\5" * UNIT
+        with w.virtual.modify_allocation(buffer, 3 * UNIT) as grown:
+            assert content(grown, w.stream, UNIT) == b"\5" * UNIT
         if taken:
             assert cuda_core_cffi.lib.cuMemAddressFree(taken, UNIT) == 0
+
+
+@contextlib.contextmanager
+def share(w: World) -> Any:
+    """Export a buffer and import it again."""
+
+    def work() -> None:
+        with buffer.ipc_descriptor as descriptor, Buffer.from_ipc_descriptor(w.virtual, descriptor) as again:
+            assert again.size == buffer.size
+
+    with w.virtual.allocate(UNIT, w.stream) as buffer:
+        before = len(os.listdir("/proc/self/fd"))
+        yield work
+        gc.collect()
+        assert len(os.listdir("/proc/self/fd")) == before
 
 
 @contextlib.contextmanager
@@ -327,6 +341,7 @@ SCENARIOS: dict[str, Callable[[World], Any]] = {
         complete,
         update_a_node,
         replace_a_graph,
+        share,
         grow,
         move,
     )

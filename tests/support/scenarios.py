@@ -259,7 +259,6 @@ SCENARIOS: dict[str, Callable[[World], Any]] = {
     "buffer of a resource in Python": lambda w: Forwarding(w.pool).allocate(SIZE, w.stream),
     "virtual buffer": lambda w: VirtualMemoryResource(0).allocate(SIZE, w.stream),
     "virtual buffer, default stream": lambda w: VirtualMemoryResource(0).allocate(SIZE),
-    "virtual rights": lambda w: no_result(w.virtual.memory_resource.modify_allocation(w.virtual, SIZE)),
     "last slice": lambda w: w.pool.allocate(SIZE, w.stream)[8:][8:],
     "buffer of a pinned pool": lambda w: PinnedMemoryResource({}).allocate(SIZE, w.stream),
     "buffer of a pinned pool, default stream": lambda w: PinnedMemoryResource().allocate(SIZE),
@@ -528,15 +527,14 @@ def copy_of_an_opaque_array_to_the_host(w: World) -> None:
 @scenario
 def virtual_buffer_that_grows(w: World) -> Any:
     resource = VirtualMemoryResource(w.device)
-    buffer = resource.allocate(SIZE, w.stream)
-    return resource.modify_allocation(buffer, buffer.size + 1)
+    with resource.allocate(SIZE, w.stream) as buffer:
+        return resource.modify_allocation(buffer, buffer.size + 1)
 
 
 @scenario
 def virtual_buffer_without_room_to_grow(w: World) -> Any:
     resource = VirtualMemoryResource(w.device)
-    buffer = resource.allocate(SIZE, w.stream)
-    with resource.allocate(SIZE, w.stream):  # right behind it
+    with resource.allocate(SIZE, w.stream) as buffer, resource.allocate(SIZE, w.stream):  # right behind it
         return resource.modify_allocation(buffer, buffer.size + 1)
 
 

@@ -147,9 +147,11 @@ def allocate(w: World) -> None:
 @operation
 def grow(w: World) -> None:
     """Grow a buffer in virtual memory."""
-    with w.virtual.allocate(1, stream=w.stream) as buffer:
-        w.virtual.modify_allocation(buffer, 2 * buffer.size)
-        buffer.fill(1, stream=w.stream)
+    with (
+        w.virtual.allocate(1, stream=w.stream) as buffer,
+        w.virtual.modify_allocation(buffer, 2 * buffer.size) as grown,
+    ):
+        grown.fill(1, stream=w.stream)
 
 
 @operation

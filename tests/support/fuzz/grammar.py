@@ -241,6 +241,7 @@ USUAL = {
         "Buffer.from_ipc_descriptor(<DeviceMemoryResource>, {v})",
         "pickled({v})",
     ),
+    "VirtualMemoryIPCBufferDescriptor": ("Buffer.from_ipc_descriptor(<VirtualMemoryResource>, {v})",),
     "IPCAllocationHandle": (
         "DeviceMemoryResource.from_allocation_handle(0, {v})",
         "int({v})",
