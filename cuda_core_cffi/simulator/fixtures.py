@@ -9,7 +9,9 @@ In a ``conftest.py``::
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from typing import Final
 
 import pytest
 
@@ -17,14 +19,17 @@ from cuda_core_cffi import CUDAError, Device, simulator
 
 __all__ = ["simulated_device"]
 
+KERNEL_SECONDS: Final = 60
+
 
 @pytest.fixture
 def simulated_device() -> Iterator[Device]:
     """Give a test a simulated device, current in its thread.
 
-    Faults that the test injected are taken back afterwards. A test that misused the driver (a double free, a use after
-    free, an access out of bounds) fails with the reports. A kernel that fails breaks the device for the rest of the
-    process, as on hardware: the tests that follow fail at once, and say so.
+    A kernel that runs for longer than a minute is ended, unless ``CUDA_SIM_KERNEL_SECONDS`` sets another limit (0: no
+    limit). Faults that the test injected are taken back afterwards. A test that misused the driver (a double free, a
+    use after free, an access out of bounds) fails with the reports. A kernel that fails breaks the device for the rest
+    of the process, as on hardware: the tests that follow fail at once, and say so.
 
     Yields
     ------
@@ -38,6 +43,7 @@ def simulated_device() -> Iterator[Device]:
     CUDAError
         After the test, if the device has failed and there is no report.
     """
+    os.environ.setdefault("CUDA_SIM_KERNEL_SECONDS", str(KERNEL_SECONDS))  # read when the driver starts
     simulator.use()
     simulator.clear_reports()
     device = Device(0)
