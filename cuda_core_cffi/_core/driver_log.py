@@ -83,25 +83,40 @@ def forward() -> None:
     """Read what is new in the log, and give it to the logger."""
     buffer = _new_buffer("char[]", _CAPACITY)
     with _lock:  # so that lines stay in order
+        probes = lib.ccc_probe_last()
         size = lib.ccc_log_read(buffer, _CAPACITY)
         lines = ffi.buffer(buffer, size)[:].decode(errors="replace").splitlines() if size else []
-        for line in lines:
-            _sort(line)
-    if lines:
-        _give_to_logger(lines)
+        probed = _sort(lines)
+        if lines:
+            lib.ccc_probe_forget(probes)
+    if shown := [line for index, line in enumerate(lines) if index not in probed]:
+        _give_to_logger(shown)
 
 
-def _sort(line: str) -> None:
-    """Put a line to its thread."""
-    found = re.match(_LINE, line)
-    if found is None:
-        return
-    number = int(found[4])
-    thread = _threads.pop(number, None) or ThreadLog(deque(maxlen=_MOST_CALLS), deque(maxlen=_MOST_LINES))
-    thread.add(int(found[1]) * 3600 + int(found[2]) * 60 + float(found[3]), found[6])
-    _threads[number] = thread
-    if len(_threads) > _MOST_THREADS:
-        del _threads[next(iter(_threads))]
+def _sort(lines: list[str]) -> set[int]:
+    """Put lines to their threads, and return the indices of lines of calls whose failure is a regular answer."""
+    probed: set[int] = set()
+    unended: dict[int, list[int]] = {}  # by thread, the indices of lines whose call has not ended yet
+    for index, line in enumerate(lines):
+        found = re.match(_LINE, line)
+        if found is None:
+            continue
+        number, text = int(found[4]), found[6]
+        thread = _threads.pop(number, None) or ThreadLog(deque(maxlen=_MOST_CALLS), deque(maxlen=_MOST_LINES))
+        end = re.match(_END, text)
+        if end is None:
+            unended.setdefault(number, []).append(index)
+        else:
+            explained = unended.pop(number, [])
+            if lib.ccc_probe_take(number, re.sub(VARIANT, "", end[2]).encode(), int(end[1])):
+                thread.lines.clear()
+                probed.update(explained, (index,))
+        if index not in probed:
+            thread.add(int(found[1]) * 3600 + int(found[2]) * 60 + float(found[3]), text)
+        _threads[number] = thread
+        if len(_threads) > _MOST_THREADS:
+            del _threads[next(iter(_threads))]
+    return probed
 
 
 def _give_to_logger(lines: list[str]) -> None:

@@ -14,8 +14,8 @@ from cuda_core_cffi._core.ffi import ffi, lib
 
 # What the driver's own explanation does not say. By name: the numbers come from the header.
 HINTS = {
-    "CUDA_ERROR_OUT_OF_MEMORY": "close buffers that are no longer needed, or trim the pool; "
-    "memory freed in stream order comes back when the stream reaches that point",
+    "CUDA_ERROR_OUT_OF_MEMORY": "close buffers that are no longer needed; memory freed in stream order comes back when "
+    "the stream reaches that point; memory that pools and graphs keep comes back with trim() of the memory resource",
     "CUDA_ERROR_NOT_INITIALIZED": "create a Device first; in a child of fork(), use multiprocessing's spawn start "
     "method instead",
     "CUDA_ERROR_INVALID_CONTEXT": "call Device(n).set_current() in this thread first",
@@ -55,8 +55,8 @@ HINTS = {
 
 # On the simulated driver, whose log has named the kernel and the place.
 SIMULATED_HINTS = {
-    "CUDA_ERROR_ILLEGAL_ADDRESS": "the context is unusable from now on: restart the process; simulator.reports() has "
-    "the parts of the report",
+    "CUDA_ERROR_ILLEGAL_ADDRESS": "the context is unusable from now on: restart the process; simulator.reports() "
+    "lists the reports",
 }
 
 # Allocations in the wrong kind of stream, which no driver call was made for.

@@ -18,7 +18,7 @@ from cuda_core_cffi._core.integers import class_of_handle, integer
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._device.properties import DeviceProperties
-from cuda_core_cffi._lifetime.host_memory import synchronised
+from cuda_core_cffi._lifetime.host_memory import NOT_READY, synchronised
 from cuda_core_cffi._memory import Buffer, DeviceMemoryResource, MemoryResource, SynchronousMemoryResource
 from cuda_core_cffi._streams.context import Context, create_green_context
 from cuda_core_cffi._streams.event import DEFAULT_FLAGS, Event, event_flags
@@ -491,7 +491,10 @@ class Device(calls.DeviceFinder):
         CUDAError
             If work failed.
         """
-        check(lib.ccc_device_sync(self._device_id))
+        status = lib.ccc_device_sync_slice(self._device_id, False)
+        while status == NOT_READY:  # the simulated driver returns at times, for the handlers of signals to run
+            status = lib.ccc_device_sync_slice(self._device_id, True)
+        check(status)
         synchronised()
 
     def can_access_peer(self, peer: Device | int) -> bool:

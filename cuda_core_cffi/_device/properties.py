@@ -40,8 +40,11 @@ class IntProperty:
         if self._attribute is None:
             return self._default
         value = ffi.new("int *")
+        unknown = int(lib.CUDA_ERROR_INVALID_VALUE)  # the attribute is newer than the driver
+        probe = lib.ccc_probe_begin(b"cuDeviceGetAttribute", unknown)
         status = lib.cuDeviceGetAttribute(value, self._attribute, device)
-        if status == lib.CUDA_ERROR_INVALID_VALUE:  # newer than the driver
+        lib.ccc_probe_end(probe, status == unknown)
+        if status == unknown:
             return self._default
         check(status, "cuDeviceGetAttribute")
         return int(value[0])

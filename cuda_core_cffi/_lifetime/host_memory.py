@@ -18,7 +18,7 @@ from typing import Any
 
 from cuda_core_cffi._core.calls import Owner, close, make_in
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._core.handle import has_handle
+from cuda_core_cffi._core.handle import InUse, has_handle
 from cuda_core_cffi._lifetime import pending_calls
 
 _ask_python = lib.ccc_ask_python
@@ -122,9 +122,23 @@ def synchronised(waited: Any = ffi.NULL) -> None:
 
 def after_wait(status: int, waited: Any) -> None:
     """Act on the status, other than 0, of a wait for a stream or event of ours: it may have failed."""
-    if status != ATTEND:
+    if status == NOT_READY:
+        status = _resume(waited)
+    if status == ATTEND:
+        synchronised(waited._c_handle)
+    elif status:
         raise waited._failure(status)
-    synchronised(waited._c_handle)
+
+
+def _resume(waited: Any) -> int:
+    """Wait on, where the simulated driver has returned for signal handlers to run, and return the status.
+
+    Handlers run between two calls: what they raise, such as KeyboardInterrupt, ends the wait.
+    """
+    with InUse(waited):
+        while (status := int(waited._sync_slice(waited._c_handle, True))) == NOT_READY:
+            pass
+    return status
 
 
 def register_after_sync(task: Callable[[Any], None], first: bool = False) -> None:

@@ -53,8 +53,7 @@ def retry_allocation(
 
     ``place`` is where the memory is to be, or a device; ``explain`` returns the exception for a status.
     """
-    status = lib.ccc_last_status()
-    error = explain(status)
+    status, call = lib.ccc_last_status(), lib.ccc_last_call()
     if status == lib.CUDA_ERROR_OUT_OF_MEMORY:
         if isinstance(place, int):
             may_help = fits_device(size, place)
@@ -65,10 +64,10 @@ def retry_allocation(
             lib.ccc_reclaim()
             made = allocate()
             if made is not None:
+                lib.ccc_probe_end(lib.ccc_probe_begin(call, status), True)  # no failure that a program should see
                 return made
-            if lib.ccc_last_status() != status:
-                error = explain(lib.ccc_last_status())
-    raise error
+            status = lib.ccc_last_status()
+    raise explain(status)
 
 
 def fits_device(size: int, device: int) -> bool:

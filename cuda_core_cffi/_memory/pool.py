@@ -13,8 +13,8 @@ from cuda_core_cffi._core.calls import native
 from cuda_core_cffi._core.copying import Uncopyable
 from cuda_core_cffi._core.errors import check, failure
 from cuda_core_cffi._core.ffi import ffi, lib
-from cuda_core_cffi._core.handle import Handle, refuse_again
-from cuda_core_cffi._core.integers import address_of
+from cuda_core_cffi._core.handle import Handle, InUse, refuse_again
+from cuda_core_cffi._core.integers import address_of, integer
 from cuda_core_cffi._core.options import check_options
 from cuda_core_cffi._core.registry import registry
 from cuda_core_cffi._memory.allocation import complete_buffer, retry_allocation
@@ -159,6 +159,38 @@ class MemPool(Uncopyable, MemoryResource, calls.Owner, Generic[BufferType]):
         queue = stream_or_default(stream, "deallocate")
         address = 0 if ptr is None else address_of(ptr)
         check(lib.ccc_pool_deallocate(self._c_handle, address, queue._c_handle))
+
+    def trim(self, min_bytes_to_keep: int = 0) -> None:
+        """Return memory that the pool keeps for later allocations to the system.
+
+        Memory of open buffers stays, and so does memory that was freed in the order of a stream which has not reached
+        that point: synchronise the stream first.
+
+        Parameters
+        ----------
+        min_bytes_to_keep : int
+            Bytes that the pool keeps at least, in use or not. Default is 0.
+
+        Raises
+        ------
+        CUDAError
+            If the driver refuses, as for a pool of another process.
+        RuntimeError
+            If the pool is closed.
+        TypeError, ValueError
+            If ``min_bytes_to_keep`` is no size.
+
+        Notes
+        -----
+        This is ``cuMemPoolTrimTo``.
+        """
+        number = integer(min_bytes_to_keep, "min_bytes_to_keep")
+        size = whole_number(number, "min_bytes_to_keep", LARGEST_SIZE, "2**64 - 1 bytes")
+        if self.is_closed:
+            raise self._failure(lib.CCC_CLOSED)
+        pool = PoolView._made_by(lib.ccc_view, self._c_handle)
+        with InUse(pool):
+            check(lib.cuMemPoolTrimTo(self.cdata, size), "cuMemPoolTrimTo")
 
     def close(self) -> None:
         """Allocate no more from this pool; buffers that it gave stay valid. Closing twice is allowed."""

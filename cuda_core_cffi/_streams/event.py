@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cuda_core_cffi._streams.options import EventOptions
 
 _query = lib.ccc_event_query
-_sync = lib.ccc_event_sync
+_sync = lib.ccc_event_sync_slice
 _elapsed: Callable[[Any, Any], float] = lib.ccc_event_elapsed
 ATTEND: int = lib.CCC_ATTEND
 NOT_READY = lib.CUDA_ERROR_NOT_READY
@@ -74,6 +74,7 @@ class Event(Handle, calls.ElapsedOperand):
     """
 
     __slots__ = ("_imported_from",)
+    _sync_slice = staticmethod(_sync)
 
     _imported_from: IPCEventDescriptor  # absent for events of this process
 
@@ -117,7 +118,7 @@ class Event(Handle, calls.ElapsedOperand):
         CUDAError
             If work before the event failed.
         """
-        status = _sync(self._c_handle)
+        status = _sync(self._c_handle, False)
         if status:
             after_wait(status, self)
 

@@ -39,7 +39,7 @@ BLOCKING_IN_GREEN = "streams of a green context are nonblocking: they do not wai
 
 _close = calls.close
 _create = lib.ccc_stream_create
-_sync = lib.ccc_stream_sync
+_sync = lib.ccc_stream_sync_slice
 _record = lib.ccc_event_record
 _record_new = lib.ccc_stream_record
 _wait_event = lib.ccc_stream_wait_event
@@ -96,6 +96,7 @@ class Stream(Handle):
     """
 
     __slots__ = ("_owner",)
+    _sync_slice = staticmethod(_sync)
 
     _CTYPE = "CUstream"
     _MADE_BY: ClassVar[str] = "Device.create_stream or Stream.from_handle"
@@ -143,7 +144,7 @@ class Stream(Handle):
         CUDAError
             If work in the stream failed.
         """
-        status = _sync(self._c_handle)
+        status = _sync(self._c_handle, False)
         if status:
             after_wait(status, self)
 

@@ -9,7 +9,9 @@ In a ``conftest.py``::
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from typing import Final
 
 import pytest
 
@@ -17,14 +19,17 @@ from cuda_core_cffi import CUDAError, Device, simulator
 
 __all__ = ["simulated_device"]
 
+KERNEL_SECONDS: Final = 60
+
 
 @pytest.fixture
 def simulated_device() -> Iterator[Device]:
     """Give a test a simulated device, current in its thread.
 
-    Faults that the test injected are taken back afterwards. A test that misused the driver (a double free, a use after
-    free, an access out of bounds) fails with the reports, and so does one whose kernel failed. The device recovers from
-    that, so the tests that follow run.
+    A kernel that runs for longer than a minute is ended, unless ``CUDA_SIM_KERNEL_SECONDS`` sets another limit (0: no
+    limit). Faults that the test injected are taken back afterwards. A test that misused the driver (a double free, a
+    use after free, an access out of bounds) fails with the reports, and so does one whose kernel failed. The device
+    recovers from that, so the tests that follow run.
 
     Yields
     ------
@@ -42,6 +47,7 @@ def simulated_device() -> Iterator[Device]:
     -----
     A test that provokes a failure on purpose ends with ``simulator.clear_reports()`` and ``simulator.recover()``.
     """
+    os.environ.setdefault("CUDA_SIM_KERNEL_SECONDS", str(KERNEL_SECONDS))  # read when the driver starts
     simulator.use()
     simulator.recover()
     device = Device(0)

@@ -5,6 +5,7 @@
 #define CCC_LIBRARY_H
 
 #include "code/ccc_kernels.h"
+#include "handles/ccc_probe.h"
 #include "streams/ccc_context.h"
 
 typedef struct ccc_library {
@@ -61,12 +62,14 @@ static int ccc_library_global(ccc_handle *handle, const char *name, uint64_t *ad
     CUlibrary library = (CUlibrary)CCC_POINTER(handle);
     CCC_USE_OR(handle, ccc_fail(CCC_CLOSED, ""));
     const char *call = "cuLibraryGetGlobal";
-    CUresult result = cuLibraryGetGlobal(&pointer, size, library, name);
+    uint64_t probe = ccc_probe_begin(call, CUDA_ERROR_NOT_FOUND);
+    CUresult result = cuLibraryGetGlobal(&pointer, size, library, name), first = result;
     if (result == CUDA_ERROR_NOT_FOUND) {
         result = cuLibraryGetManaged(&pointer, size, library, name);
         if (result != CUDA_ERROR_NOT_FOUND)
             call = "cuLibraryGetManaged";
     }
+    ccc_probe_end(probe, first == CUDA_ERROR_NOT_FOUND && result == CUDA_SUCCESS);
     *address = pointer;
     return result ? ccc_fail((int)result, call) : 0;
 }
@@ -102,7 +105,9 @@ static int ccc_kernel_parameter(const ccc_handle *kernel, size_t index, size_t *
 {
     CCC_USE(kernel);
     CCC_SCOPE(scope, ccc_enter_any(&scope));  // they are the same in every context, but the driver asks for one
-    CUresult result = cuKernelGetParamInfo((CUkernel)CCC_POINTER(kernel), index, offset, size);
+    CUresult result;
+    CCC_PROBE(result, CUDA_ERROR_INVALID_VALUE, cuKernelGetParamInfo, (CUkernel)CCC_POINTER(kernel), index, offset,
+              size);
     if (result && result != CUDA_ERROR_INVALID_VALUE)
         return ccc_fail((int)result, "cuKernelGetParamInfo");
     int status = ccc_left(&scope, 0);

@@ -79,6 +79,8 @@ static struct {
     char error[PATH_MAX + 256];
     CUresult (*get_proc)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
     _Atomic(ccc_init_function) init;
+    // Of the simulated driver only: the milliseconds that a wait of this thread may last, and whether it resumes one
+    void (*slice)(unsigned int, int);
 } ccc_driver = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local ccc_missing ccc_last_missing;
@@ -139,6 +141,7 @@ static CCC_COLD void ccc_driver_load(void)
     }
     *(void **)&get_version = dlsym(ccc_driver.library, "cuDriverGetVersion");
     *(void **)&ccc_driver.get_proc = dlsym(ccc_driver.library, "cuGetProcAddress_v2");
+    *(void **)&ccc_driver.slice = dlsym(ccc_driver.library, "cudaSimSlice");
     if (get_version == NULL || get_version(&version) != CUDA_SUCCESS) {
         snprintf(ccc_driver.error, sizeof ccc_driver.error, "%s is no CUDA driver", ccc_driver.name);
         ccc_driver.reason = CCC_NO_LIBRARY;
@@ -185,6 +188,23 @@ static int ccc_driver_version(void) { return ccc_driver.loaded == 1 ? ccc_driver
 static int ccc_driver_used(void) { return ccc_driver.used; }
 
 static const char *ccc_driver_name(void) { return ccc_driver.name; }
+
+// A kernel of the simulated driver may never end, and Ctrl-C has to reach a program that waits for it. Between these
+// two calls, a function that synchronises returns CUDA_ERROR_NOT_READY after CCC_SLICE milliseconds. Python then runs
+// the handlers of signals, and calls again with `resumes`, for the work that has not been waited for.
+#define CCC_SLICE 100
+
+static inline void ccc_slice_begin(int resumes)
+{
+    if (ccc_driver.slice != NULL)
+        ccc_driver.slice(CCC_SLICE, resumes);
+}
+
+static inline void ccc_slice_end(void)
+{
+    if (ccc_driver.slice != NULL)
+        ccc_driver.slice(0, 0);
+}
 
 static const char *ccc_driver_error(void) { return ccc_driver.error; }
 

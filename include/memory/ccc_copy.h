@@ -9,6 +9,7 @@
 #ifndef CCC_COPY_H
 #define CCC_COPY_H
 
+#include "handles/ccc_probe.h"
 #include "memory/ccc_memory.h"
 
 #define CCC_OVERLAP (-20)        // what is written is also read, or written twice
@@ -68,11 +69,14 @@ static int ccc_copy_plain(uint64_t to, uint64_t from, size_t size, const ccc_han
     ccc_handle *source = result == CUDA_ERROR_INVALID_VALUE ? ccc_copy_owner(from) : NULL;
     if (target && source) {
         CCC_TRY(cuMemcpyPeerAsync, to, CCC_CTX(target), from, CCC_CTX(source), size, CCC_STRM(stream));
+        ccc_probe_note("cuMemcpyAsync", CUDA_ERROR_INVALID_VALUE);
         return 0;
     }
     int pushed = ccc_push(target ? target : source);
     if (pushed)
         result = cuMemcpyAsync(to, from, size, CCC_STRM(stream));
+    if (result == CUDA_SUCCESS)
+        ccc_probe_note("cuMemcpyAsync", CUDA_ERROR_INVALID_VALUE);
     return ccc_restored(pushed, result ? ccc_fail((int)result, "cuMemcpyAsync") : 0);
 }
 

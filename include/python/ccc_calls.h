@@ -31,8 +31,8 @@
     CALL(stream_wait_stream_in, ccc_stream_wait_stream_in, int, (const ccc_handle *stream, ccc_handle *other)) \
     CALL(event_elapsed_in, ccc_event_elapsed_in, double, (const ccc_handle *start, const ccc_handle *end)) \
     CALL(event_query_in, ccc_event_query_in, int, (const ccc_handle *event)) \
-    CALL(event_sync_in, ccc_event_sync_in, int, (const ccc_handle *event)) \
-    CALL(stream_sync_in, ccc_stream_sync_in, int, (const ccc_handle *stream)) \
+    CALL(event_sync_in, ccc_event_sync_slice_in, int, (const ccc_handle *event)) \
+    CALL(stream_sync_in, ccc_stream_sync_slice_in, int, (const ccc_handle *stream)) \
     CALL(graph_launch_in, ccc_graph_launch_in, int, (ccc_handle *executable, ccc_handle *stream)) \
     CALL(launch_in, ccc_launch_in, int, \
          (const ccc_config *config, const ccc_handle *kernel, const ccc_handle *stream, const char *arguments, \

@@ -303,11 +303,14 @@ static int ccc_device_priorities(int device, int *least, int *greatest)
     return ccc_left(&scope, 0);
 }
 
-static int ccc_device_sync(int device)
+// 0: done. On the simulated driver CUDA_ERROR_NOT_READY at times: see ccc_slice_begin.
+static int ccc_device_sync_slice(int device, int resumes)
 {
     CCC_SCOPE(scope, ccc_enter(&scope, device));
-    CCC_TRY(cuCtxSynchronize);
-    return ccc_left(&scope, 0);
+    ccc_slice_begin(resumes);
+    CUresult status = cuCtxSynchronize();
+    ccc_slice_end();
+    return ccc_left(&scope, status == CUDA_SUCCESS ? 0 : ccc_fail((int)status, "cuCtxSynchronize"));
 }
 
 #endif

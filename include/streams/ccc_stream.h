@@ -205,18 +205,30 @@ static ccc_handle *ccc_stream_context(ccc_handle *stream)
     return home ? ccc_view(home) : NULL;
 }
 
-// The same as below for a caller who has a use of the stream.
+// 0 or CCC_ATTEND: done. The caller has a use of the stream.
 static int ccc_stream_sync_in(const ccc_handle *stream)
 {
     CCC_TRY(cuStreamSynchronize, CCC_STRM(stream));
     return ccc_waited();
 }
 
+// The same, but on the simulated driver CUDA_ERROR_NOT_READY at times: see ccc_slice_begin.
+static int ccc_stream_sync_slice_in(const ccc_handle *stream)
+{
+    ccc_slice_begin(0);
+    int status = ccc_stream_sync_in(stream);
+    ccc_slice_end();
+    return status;
+}
+
 // 0 or CCC_ATTEND: done.
-static int ccc_stream_sync(const ccc_handle *stream)
+static int ccc_stream_sync_slice(const ccc_handle *stream, int resumes)
 {
     CCC_USE(stream);
-    return ccc_stream_sync_in(stream);
+    ccc_slice_begin(resumes);
+    int waited = ccc_stream_sync_in(stream);
+    ccc_slice_end();
+    return waited;
 }
 
 // To ask for the flags of a stream that is captured ends the capture, so those of our streams are kept.
@@ -394,6 +406,24 @@ static int ccc_event_sync(const ccc_handle *event)
 {
     CCC_USE(event);
     return ccc_event_sync_in(event);
+}
+
+// The same, but on the simulated driver CUDA_ERROR_NOT_READY at times: see ccc_slice_begin.
+static int ccc_event_sync_slice_in(const ccc_handle *event)
+{
+    ccc_slice_begin(0);
+    int status = ccc_event_sync_in(event);
+    ccc_slice_end();
+    return status;
+}
+
+static int ccc_event_sync_slice(const ccc_handle *event, int resumes)
+{
+    CCC_USE(event);
+    ccc_slice_begin(resumes);
+    int waited = ccc_event_sync_in(event);
+    ccc_slice_end();
+    return waited;
 }
 
 // The same as below for a caller who has a use of both.

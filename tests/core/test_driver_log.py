@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from helpers import LIMIT, collect, in_thread, in_threads, output_of, soon
 
-from cuda_core_cffi import CUDAError, UnavailableError, ffi, lib
+from cuda_core_cffi import CUDAError, UnavailableError, ffi, lib, simulator
 from cuda_core_cffi._core import driver_log
 from cuda_core_cffi._core.errors import check, failure, handle_return
 from cuda_core_cffi._device.device import driver_version
@@ -281,3 +281,78 @@ def test_a_listener_that_was_not_initialised_goes_quietly():
         del listener
         collect()
     assert unraisable == []
+
+
+PROBES = """
+    import logging, sys
+    from cuda_core_cffi import Device, LaunchConfig, ObjectCode, launch
+    logging.basicConfig(stream=sys.stdout, format="%(levelname)s %(message)s")
+    from cuda_core_cffi.utils import DriverLogListener
+    from cuda_core_cffi._core.driver_log import forward
+    device = Device()
+    NAMES = [name for name in dir(device.properties) if name[0] != "_" and name != "gpu_overlap"]  # deprecated
+    device.set_current()
+    stream = device.create_stream()
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        # the driver says where the parameters of a kernel end by a failure
+        'launch(stream, LaunchConfig(grid=1, block=1), code.get_kernel("k"), device.allocate(8, stream=stream), 1)',
+        # and which attributes of a device it does not know
+        "[getattr(device.properties, name) for name in NAMES]",
+        # a managed variable is found by the second of two calls
+        'code.get_global("managed")',
+    ],
+)
+def test_a_correct_program_finds_no_error_in_the_log(code: str) -> None:
+    ptx = (
+        ".version 7.0\\n.target sm_60\\n.address_size 64\\n"
+        ".visible .global .attribute(.managed) .align 4 .u32 managed;\\n"
+        ".visible .entry k(.param .u64 p, .param .u32 n) { ret; }\\n"
+    )
+    script = PROBES + f"    code = ObjectCode.from_ptx(b'''{ptx}''')\n    {code}\n    stream.sync()\n    forward()\n"
+    assert output_of(script) == ""
+    listening = script.replace(
+        f"    {code}\n", f"    with DriverLogListener():\n        {code}\n        stream.sync()\n"
+    )
+    assert output_of(listening) == ""
+
+
+@pytest.mark.simulator_only("only the simulated driver fails on request")
+def test_an_allocation_that_succeeds_the_second_time_leaves_no_error_in_the_log(device, stream, caplog):
+    caplog.set_level(logging.INFO, LOGGER)
+    with simulator.fail("cuMemAllocFromPoolAsync", "CUDA_ERROR_OUT_OF_MEMORY"):
+        device.allocate(64, stream=stream).close()
+    driver_log.forward()
+    assert not messages(caplog)
+
+
+def test_a_failure_that_is_no_probe_is_shown(caplog):
+    caplog.set_level(logging.INFO, LOGGER)
+    status = int(lib.CUDA_ERROR_INVALID_VALUE)
+    expected = lib.ccc_probe_begin(b"cuStreamCreate", status)
+    assert wrong_flags() == status
+    lib.ccc_probe_end(expected, True)
+    driver_log.forward()
+    assert not messages(caplog)
+    unexpected = lib.ccc_probe_begin(b"cuStreamCreate", status)
+    assert wrong_flags() == status
+    lib.ccc_probe_end(unexpected, False)
+    assert wrong_flags() == status
+    driver_log.forward()
+    assert sum("from cuStreamCreate" in message for message in messages(caplog)) == 2
+
+
+def test_a_probe_whose_line_was_lost_hides_no_later_failure(caplog):
+    caplog.set_level(logging.INFO, LOGGER)
+    status = int(lib.CUDA_ERROR_INVALID_VALUE)
+    lib.ccc_probe_end(lib.ccc_probe_begin(b"cuStreamCreate", status), True)  # as if the log had rolled over
+    lib.cuCtxSetLimit(99, 1)
+    driver_log.forward()
+    caplog.clear()
+    assert wrong_flags() == status
+    driver_log.forward()
+    assert any("from cuStreamCreate" in message for message in messages(caplog))

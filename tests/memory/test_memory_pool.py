@@ -18,11 +18,15 @@ from cuda_core_cffi import (
     Device,
     DeviceMemoryResource,
     DeviceMemoryResourceOptions,
+    GraphMemoryResource,
+    ManagedMemoryResource,
+    PinnedMemoryResource,
     VirtualMemoryResource,
     ffi,
     lib,
     live_objects,
 )
+from cuda_core_cffi._core.errors import HINTS
 from cuda_core_cffi._memory import SynchronousMemoryResource
 
 SIZE = 64
@@ -427,3 +431,41 @@ OUT_OF_MEMORY = """
 def test_a_full_device_recovers_when_memory_goes_back(resource, call):
     found = output_of(OUT_OF_MEMORY.format(resource=resource), CUDA_SIM_MEMORY="64M")
     assert found.splitlines() == [f"CUDA_ERROR_OUT_OF_MEMORY {call} True", "0"]
+
+
+# trim
+
+
+def test_a_trimmed_pool_holds_no_memory_that_is_not_allocated(device, stream):
+    pool = DeviceMemoryResource(device, DeviceMemoryResourceOptions())
+    kept = pool.allocate(1 << 20, stream=stream)
+    pool.allocate(1 << 22, stream=stream).close()
+    stream.sync()
+    held = pool.attributes.reserved_mem_current
+    pool.trim(held)
+    assert pool.attributes.reserved_mem_current == held
+    pool.trim()
+    assert (1 << 20) <= pool.attributes.reserved_mem_current <= held
+    assert pool.attributes.used_mem_current >= 1 << 20
+    kept.close(stream)
+    stream.sync()
+    pool.trim()
+    assert pool.attributes.reserved_mem_current == 0
+    pool.close()
+
+
+def test_the_size_that_a_trimmed_pool_keeps_is_checked(device):
+    pool = DeviceMemoryResource(device, DeviceMemoryResourceOptions())
+    with pytest.raises(TypeError, match="min_bytes_to_keep"):
+        pool.trim("1M")
+    with pytest.raises(ValueError, match="min_bytes_to_keep must be 0 to"):
+        pool.trim(-1)
+    pool.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        pool.trim()
+
+
+def test_the_hint_for_too_little_memory_names_methods_that_exist():
+    assert "trim() of the memory resource" in HINTS["CUDA_ERROR_OUT_OF_MEMORY"]
+    for kind in (DeviceMemoryResource, GraphMemoryResource, ManagedMemoryResource, PinnedMemoryResource):
+        assert callable(kind.trim)

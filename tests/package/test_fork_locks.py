@@ -157,7 +157,8 @@ CASES = {
     "the log of the driver": """
         from cuda_core_cffi._core import driver_log
         driver_log._sort = blocking(driver_log._sort)
-        lines = type("lib", (), {"ccc_log_read": staticmethod(lambda buffer, size: 1)})
+        answers = {"ccc_log_read": lambda *_: 1, "ccc_probe_last": lambda: 0, "ccc_probe_forget": lambda _: None}
+        lines = type("lib", (), {name: staticmethod(answer) for name, answer in answers.items()})
         driver_log.lib = lines
         fork_during(driver_log.forward, lambda: driver_log.explanation(1, "cuInit") == "")
         """,

@@ -168,3 +168,34 @@ def test_it_is_too_late_to_choose_once_a_driver_is_in_use(tmp_path):
     )
     assert "RuntimeError" in done.stderr
     assert "another.so" in done.stderr
+
+
+@pytest.mark.parametrize(("given", "used"), [(None, "60"), ("0", "0"), ("2.5", "2.5")])
+def test_the_fixture_limits_the_time_of_kernels_unless_the_environment_does(tmp_path, monkeypatch, given, used):
+    monkeypatch.delenv("CUDA_SIM_KERNEL_SECONDS", raising=False)
+    if given is not None:
+        monkeypatch.setenv("CUDA_SIM_KERNEL_SECONDS", given)
+    status, output = run_pytest(
+        tmp_path,
+        "import os\n"
+        "from cuda_core_cffi import lib\n"
+        "assert not lib.ccc_driver_used()\n"
+        f"def test_it(simulated_device):\n    assert os.environ['CUDA_SIM_KERNEL_SECONDS'] == {used!r}\n",
+    )
+    assert status == 0, output
+
+
+def test_a_kernel_that_does_not_end_is_ended_under_the_fixture(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_SIM_KERNEL_SECONDS", "0.2")
+    ptx = b".version 7.0\n.target sm_60\n.address_size 64\n.visible .entry spin() { again: bra again; }\n"
+    _, output = run_pytest(
+        tmp_path,
+        "import pytest\n"
+        "from cuda_core_cffi import CUDAError, LaunchConfig, ObjectCode, launch\n"
+        "def test_it(simulated_device):\n"
+        "    stream = simulated_device.create_stream()\n"
+        f"    launch(stream, LaunchConfig(grid=1, block=1), ObjectCode.from_ptx({ptx!r}).get_kernel('spin'))\n"
+        "    with pytest.raises(CUDAError, match='kernel spin: the time limit of the launch is over'):\n"
+        "        stream.sync()\n",
+    )
+    assert "1 passed" in output, output

@@ -15,7 +15,7 @@ from helpers import ROOT, run_python
 
 DOCS = ROOT / "docs"
 CHAPTERS = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.glob("tutorial/*.md") if path.stem != "index")
-ON_THE_SIMULATOR = {"tutorial/testing.md", "tutorial/faults.md"}  # which they are about
+ON_THE_SIMULATOR = {"tutorial/testing.md", "tutorial/faults.md", "troubleshooting.md"}  # which they are about
 CELL = re.compile(r"^```\{code-cell\}\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 pytestmark = pytest.mark.skipif(not CHAPTERS, reason="the documentation is not installed with the tests")
@@ -36,7 +36,7 @@ def program_of(page: str) -> str:
     return "\n".join(parts)
 
 
-@pytest.mark.parametrize("page", ["start.md", "coming_from.md", *CHAPTERS])
+@pytest.mark.parametrize("page", ["start.md", "coming_from.md", "from_cuda_cpp.md", "troubleshooting.md", *CHAPTERS])
 def test_a_chapter_runs_from_the_first_cell_to_the_last(
     page: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -325,3 +325,25 @@ def test_eight_threads_hammer_streams_events_and_memory(cu: Driver, sim: ModuleT
     cu.cuCtxSynchronize()
     assert sim.live() == before
     assert sim.reports() == []
+
+
+@pytest.mark.parametrize("function", ["cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchronize"])
+def test_a_wait_in_slices_is_for_the_work_that_was_there_at_first(cu: Driver, function: str) -> None:
+    stream, event = cu.stream(NON_BLOCKING), cu.event()
+    first = cu.block(stream)
+    cu.cuEventRecord(event, stream)
+    arguments = {"cuStreamSynchronize": [stream], "cuEventSynchronize": [event], "cuCtxSynchronize": []}[function]
+    cu.library.cudaSimSlice(1, 0)
+    assert cu.status(function, *arguments) == "NOT_READY"
+    second = cu.block(stream)
+    cu.library.cudaSimSlice(1, 1)
+    assert cu.status(function, *arguments) == "NOT_READY"
+    first.open()
+    cu.library.cudaSimSlice(60000, 1)
+    assert cu.status(function, *arguments) == "SUCCESS"
+    assert cu.status("cuStreamQuery", stream) == "NOT_READY"
+    cu.library.cudaSimSlice(0, 0)
+    second.open()
+    cu.cuStreamSynchronize(stream)
+    cu.cuEventDestroy_v2(event)
+    cu.cuStreamDestroy_v2(stream)

@@ -382,7 +382,15 @@ static CUresult synchronize(CUcontext ctx)
     struct sim_context *home = green ? green->home : context;
     SIM_TRY(sim_context_status(home));
     SIM_TRY(green ? sim_capture_check_green(green) : sim_capture_check_context(home));
-    sim_streams_drain(home, green);
+    if (sim_sync_resumes()) {
+        SIM_TRY(sim_sync_resume());
+    } else {
+        size_t count;
+        struct sim_point *points = sim_context_points(home, green, &count);
+        CUresult waited = sim_sync_begin(points, count);
+        free(points);
+        SIM_TRY(waited);
+    }
     sim_pools_settle(home->device);
     return sim_context_status(home);
 }

@@ -25,6 +25,7 @@
 #define SIM_UNUSED __attribute__((unused))
 
 struct sim_context;
+struct sim_point;
 struct sim_stream;
 
 // --- The calling thread ---------------------------------------------------------------------------------------
@@ -33,15 +34,19 @@ struct sim_thread {
     struct sim_context **contexts;  // the stack of current contexts; an entry may be NULL
     size_t depth, capacity;
     struct sim_thread_stream *streams;  // this thread's default stream in each context it has used
-    int failed;                         // the device whose fault a call of the thread has met last
-    CUresult fault;                     // that fault; CUDA_SUCCESS before
-    const char *function;               // the entry point being served, for reports
-    bool per_thread_default;            // the entry point is a _ptsz or _ptds variant
-    bool in_callback;                   // a host function runs on this thread
-    uint64_t id;                        // never that of another thread, however long that is gone
-    int capture_mode;                   // a CUstreamCaptureMode
-    unsigned calls;                     // entry points being served, one inside the other
-    bool counted;                       // among the calls that a lock of the process waits for
+    unsigned slice;                     // milliseconds that synchronising may wait before it returns; 0: no limit
+    bool resumes;                       // synchronising goes on with the points that the last slice left
+    struct sim_point *points;           // those, with references to the streams
+    size_t point_count;
+    int failed;               // the device whose fault a call of the thread has met last
+    CUresult fault;           // that fault; CUDA_SUCCESS before
+    const char *function;     // the entry point being served, for reports
+    bool per_thread_default;  // the entry point is a _ptsz or _ptds variant
+    bool in_callback;         // a host function runs on this thread
+    uint64_t id;              // never that of another thread, however long that is gone
+    int capture_mode;         // a CUstreamCaptureMode
+    unsigned calls;           // entry points being served, one inside the other
+    bool counted;             // among the calls that a lock of the process waits for
 };
 
 struct sim_thread *sim_thread(void);

@@ -19,6 +19,7 @@ static void end_thread(void *pointer)
 {
     struct sim_thread *thread = pointer;
     sim_thread_end_streams(thread);
+    sim_sync_forget(thread);
     for (size_t i = 0; i < thread->depth; i++)
         sim_object_drop(thread->contexts[i]);
     free(thread->contexts);

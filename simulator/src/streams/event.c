@@ -340,17 +340,17 @@ SIM_API(cuEventSynchronize, (CUevent hEvent), (hEvent))
     SIM_TRY(sim_event_find(hEvent, &event));
     SIM_TRY(sim_capture_check_event(event));
     uint64_t number;
-    struct sim_point point = {NULL, 0};
-    if (recorded_elsewhere(event, &number))
+    if (sim_sync_resumes()) {
+        SIM_TRY(sim_sync_resume());
+    } else if (recorded_elsewhere(event, &number)) {
         sim_event_share_wait(event->share, number);
-    else
-        point = point_of(event);
-    if (point.stream)
-        sim_wait(point.stream, point.number);
-    else if (!event->share)
-        return CUDA_SUCCESS;
+    } else {
+        struct sim_point point = point_of(event);
+        if (!point.stream && !event->share)
+            return CUDA_SUCCESS;
+        SIM_TRY(sim_sync_begin(&point, point.stream ? 1 : 0));
+    }
     sim_pools_settle(event->context->device);
-    sim_object_drop(point.stream);
     return sim_context_status(event->context);
 }
 

@@ -366,6 +366,109 @@ struct sim_point *sim_context_points(struct sim_context *context, const struct s
     return points;
 }
 
+// --- Synchronising in slices ----------------------------------------------------------------------------------
+
+// As sim_wait, but returns false at a time.
+static bool wait_until(struct sim_stream *stream, uint64_t number, const struct timespec *until)
+{
+    int expired = 0;
+    if (!sim_reached(stream, number)) {
+        pthread_mutex_lock(&stream->lock);
+        stream->sleepers++;
+        while (!sim_reached(stream, number) && !expired)
+            expired = pthread_cond_timedwait(&stream->progress, &stream->lock, until);
+        stream->sleepers--;
+        pthread_mutex_unlock(&stream->lock);
+    }
+    if (!sim_reached(stream, number))
+        return false;
+    note_known(stream, number);
+    return true;
+}
+
+static struct timespec after_milliseconds(unsigned milliseconds)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    time.tv_nsec += (long)(milliseconds % 1000) * 1000000;
+    time.tv_sec += milliseconds / 1000 + time.tv_nsec / 1000000000;
+    time.tv_nsec %= 1000000000;
+    return time;
+}
+
+void sim_sync_forget(struct sim_thread *thread)
+{
+    for (size_t i = 0; i < thread->point_count; i++)
+        sim_object_drop(thread->points[i].stream);
+    free(thread->points);
+    thread->points = NULL;
+    thread->point_count = 0;
+}
+
+bool sim_sync_resumes(void)
+{
+    struct sim_thread *self = sim_thread();
+    if (self->resumes && self->point_count)
+        return true;
+    sim_sync_forget(self);
+    return false;
+}
+
+// Returns how many of the points were reached in the slice of the thread, and drops these.
+static size_t sync_some(const struct sim_point *points, size_t count)
+{
+    unsigned slice = sim_thread()->slice;
+    struct timespec until = slice ? after_milliseconds(slice) : (struct timespec){0};
+    for (size_t i = 0; i < count; i++) {
+        if (!slice)
+            sim_wait(points[i].stream, points[i].number);
+        else if (!wait_until(points[i].stream, points[i].number, &until))
+            return i;
+        sim_object_drop(points[i].stream);
+    }
+    return count;
+}
+
+CUresult sim_sync_begin(const struct sim_point *points, size_t count)
+{
+    struct sim_thread *self = sim_thread();
+    size_t reached = sync_some(points, count);
+    if (reached == count)
+        return CUDA_SUCCESS;
+    self->point_count = count - reached;
+    self->points = malloc(self->point_count * sizeof *points);
+    if (!self->points) {
+        self->point_count = 0;
+        for (size_t i = reached; i < count; i++)
+            sim_object_drop(points[i].stream);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    memcpy(self->points, points + reached, self->point_count * sizeof *points);
+    return CUDA_ERROR_NOT_READY;
+}
+
+CUresult sim_sync_resume(void)
+{
+    struct sim_thread *self = sim_thread();
+    size_t reached = sync_some(self->points, self->point_count);
+    self->point_count -= reached;
+    memmove(self->points, self->points + reached, self->point_count * sizeof *self->points);
+    if (self->point_count)
+        return CUDA_ERROR_NOT_READY;
+    sim_sync_forget(self);
+    return CUDA_SUCCESS;
+}
+
+// Control: from now on cuStreamSynchronize, cuEventSynchronize and cuCtxSynchronize of this thread return
+// CUDA_ERROR_NOT_READY after so many milliseconds, for the caller to look for signals; 0 for never. The next call waits
+// for all work that there is then; with `resumes`, for the work that the last one has not waited for.
+SIM_EXPORT void cudaSimSlice(unsigned milliseconds, int resumes)
+{
+    struct sim_thread *self = sim_thread();
+    self->slice = milliseconds;
+    self->resumes = resumes != 0;
+}
+
 void sim_streams_drain(struct sim_context *context, const struct sim_green *green)
 {
     // Only what was submitted before the call counts, so the points are taken first.

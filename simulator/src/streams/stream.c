@@ -224,11 +224,16 @@ SIM_API_STREAM(cuStreamSynchronize, _ptsz, (CUstream hStream), (hStream))
     if (sim_capturing(stream))
         return sim_capture_refuse_to_wait(stream);
     SIM_TRY(sim_capture_check_unsafe());
-    uint64_t number = atomic_load(&stream->submitted);
-    // Waiting for the legacy stream means waiting for what its next operation would wait for.
-    if (stream->legacy && !sim_run_now(stream, nothing, NULL, &number))
-        SIM_TRY(sim_submit(stream, sim_op_new(nothing, 0), &number));
-    sim_wait(stream, number);
+    if (sim_sync_resumes()) {
+        SIM_TRY(sim_sync_resume());
+    } else {
+        struct sim_point point = {stream, atomic_load(&stream->submitted)};
+        // Waiting for the legacy stream means waiting for what its next operation would wait for.
+        if (stream->legacy && !sim_run_now(stream, nothing, NULL, &point.number))
+            SIM_TRY(sim_submit(stream, sim_op_new(nothing, 0), &point.number));
+        sim_object_hold(stream);
+        SIM_TRY(sim_sync_begin(&point, 1));
+    }
     sim_pools_settle(stream->context->device);
     return sim_context_status(stream->context);
 }

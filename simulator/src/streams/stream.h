@@ -95,6 +95,13 @@ void sim_wait(struct sim_stream *stream, uint64_t number);
 // latest of that. There is a reference to each; the caller frees the array.
 struct sim_point *sim_context_points(struct sim_context *context, const struct sim_green *green, size_t *count);
 void sim_streams_drain(struct sim_context *context, const struct sim_green *green);
+
+// What cuStreamSynchronize and the like do: if a call does not resume an earlier one, it begins with its points, whose
+// references are taken. CUDA_ERROR_NOT_READY: the slice of the thread is over.
+bool sim_sync_resumes(void);
+CUresult sim_sync_begin(const struct sim_point *points, size_t count);
+CUresult sim_sync_resume(void);
+void sim_sync_forget(struct sim_thread *thread);  // drops the points that a slice has left
 void sim_context_drain(struct sim_context *context);
 
 // --- Streams --------------------------------------------------------------------------------------------------
