@@ -20,6 +20,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SLOW = (
     "package/test_benchmarks.py",
+    "package/test_client_scripts.py",
     "package/test_close_races.py",
     "package/test_drivers.py",
     "package/test_examples.py",
