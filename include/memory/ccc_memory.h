@@ -84,7 +84,7 @@ static CCC_COLD void ccc_pool_revoke_access(const ccc_handle *pool)
     int devices = 0;
     CUresult result = cuDeviceGetCount(&devices);
     if (result)
-        ccc_cleanup_failed((int)result, "cuDeviceGetCount");
+        ccc_cleanup_failed((int)result, "cuDeviceGetCount", pool->value);
     for (int device = 0; device < devices; device++) {
         CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
         CUmemAccessDesc none = {.location = location, .flags = CU_MEM_ACCESS_FLAGS_PROT_NONE};

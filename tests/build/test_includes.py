@@ -79,7 +79,7 @@ def test_a_helper_that_python_calls_is_declared_as_its_header_defines_it(tmp_pat
     declared = helpers.write_cdef(tmp_path, package)
     assert declared == "/* ccc_name.h */\nint ccc_known(void);\nconst char *ccc_name(int one, size_t *two);\n"
     (package / "two.py").write_text("lib.ccc_later()\n")
-    with pytest.raises(headers.HeaderError, match=r"Python calls what no header of .* defines: ccc_later$"):
+    with pytest.raises(headers.HeaderError, match=r"Python calls helpers that no header of .* defines: ccc_later$"):
         helpers.write_cdef(tmp_path, package)
 
 
