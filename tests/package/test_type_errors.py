@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a type checker says of programs: options as dictionaries, code types and targets."""
+"""Mistakes that type checkers find in programs: options as dictionaries, code types and targets."""
 
 from __future__ import annotations
 

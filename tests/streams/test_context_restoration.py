@@ -31,7 +31,7 @@ SIZE = 64
 
 
 class World:
-    """What the operations work on."""
+    """The objects that the operations use."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -91,8 +91,8 @@ def current() -> int:
 
 
 def pops(operation: Callable[[World], Any], world: World) -> int:
-    """Return how many contexts an operation takes away again before what it made is closed."""
-    operation(world)  # what is done once is done
+    """Return how many contexts an operation takes away again before its result is closed."""
+    operation(world)  # the first call looks functions up
     world.stream.sync()
     with simulator.trace(POP) as trace:
         made = operation(world)
