@@ -23,8 +23,8 @@ CCC_LOCK(ccc_probe_lock);
 static ccc_probe ccc_probes[CCC_PROBES];
 static uint64_t ccc_probe_count;
 
-// Note that a function is about to be called in this thread, and may fail with a status. Returns the probe's number, or 0
-// if the driver has no log. It is noted before the call, because another thread may read the log at any time.
+// Note that a function is about to be called in this thread, and may fail with a status. Returns the probe's number, or
+// 0 if the driver has no log. It is noted before the call, because another thread may read the log at any time.
 static uint64_t ccc_probe_begin(const char *function, int status)
 {
     if (!ccc_log_exists())
