@@ -283,6 +283,7 @@ USES: dict[type, dict[str, Callable[[World], object]]] = {
         "read_mostly": lambda w: w.of_a_pool.read_mostly,
     },
     DeviceMemoryResource: {
+        "trim": lambda w: w.pool.trim(),
         "allocate": lambda w: w.pool.allocate(SIZE, w.stream).close(),
         "allocation_handle": lambda w: int(w.pool.allocation_handle),
         "attributes": lambda w: attributes_of(w.pool),

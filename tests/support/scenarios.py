@@ -245,6 +245,7 @@ SCENARIOS: dict[str, Callable[[World], Any]] = {
     ),
     "current managed pool": lambda w: ManagedMemoryResource(),
     "pool attribute": lambda w: no_result(w.pool.attributes.used_mem_current),
+    "trimmed pool": lambda w: no_result(w.pool.trim()),
     "last buffer of a pool": lambda w: DeviceMemoryResource(w.device, {}).allocate(SIZE, w.stream),
     # buffers
     "pool buffer": lambda w: w.pool.allocate(SIZE, w.stream),

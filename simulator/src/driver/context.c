@@ -178,9 +178,11 @@ static void forget_failure(void *context, void *unused)
 
 void sim_log_fault(CUresult status)
 {
-    const struct sim_thread *self = sim_thread();
+    struct sim_thread *self = sim_thread();
     char why[SIM_REPORT_TEXT];
-    if (status != self->fault)
+    CUresult fault = self->fault;
+    self->fault = CUDA_SUCCESS;  // a later call meets it again, or fails for another reason
+    if (status == CUDA_SUCCESS || status != fault)
         return;
     pthread_mutex_lock(&fault_lock);
     memcpy(why, sim_device_at(self->failed)->fault_report, sizeof why);
