@@ -75,13 +75,13 @@ def main() -> int:
             print(f"captured {len(kinds)} nodes: {', '.join(kinds)}")
             graph = builder.complete()
 
-        # Waiting cannot be captured: the driver gives such a capture up, and the stream can be used again.
-        with stream.create_graph_builder() as failing:
-            failing.begin_building()
-            try:
+        # Waiting cannot be captured: the driver ends such a capture, and the stream can be used again.
+        try:
+            with stream.create_graph_builder() as failing:
+                failing.begin_building()
                 stream.sync()
-            except CUDAError as error:
-                print(f"refused: {error}")
+        except CUDAError as error:
+            print(f"refused: {error}")
 
         for _ in range(LAUNCHES):
             graph.launch(stream)

@@ -338,7 +338,8 @@ class VirtualMemoryBuffer(Buffer):
         Raises
         ------
         RuntimeError
-            If the buffer is closed, or its resource has another ``handle_type`` than ``"posix_fd"``.
+            If the buffer is closed, its resource has another ``handle_type`` than ``"posix_fd"``, or some of its memory
+            was imported from another process: drivers do not export that.
         ValueError
             If it has no memory.
         CUDAError
@@ -357,6 +358,10 @@ class VirtualMemoryBuffer(Buffer):
             raise self._failure(lib.CCC_CLOSED)
         if self._size == 0:
             raise ValueError("a buffer of 0 bytes has no memory to share")
+        if self._imported:
+            raise RuntimeError(
+                "memory of another process can be shared only there: get the descriptor from the buffer in that process"
+            )
         handles = [IPCAllocationHandle._empty() for _ in range(lib.ccc_virtual_count(self._c_handle))]
         sizes = ffi.new("size_t[]", len(handles))
         status = lib.ccc_virtual_export(self._c_handle, [handle._descriptor for handle in handles], sizes)

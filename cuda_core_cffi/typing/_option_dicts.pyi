@@ -111,6 +111,7 @@ class LinkerOptionsDict(TypedDict, total=False):
     split_compile_extended: int | None
     no_cache: bool | None
     numba_debug: bool | None
+    incremental: bool | None
 
 class ManagedMemoryResourceOptionsDict(TypedDict, total=False):
     """A dictionary of the fields of ``ManagedMemoryResourceOptions``."""

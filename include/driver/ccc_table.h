@@ -260,12 +260,13 @@ static CCC_COLD void *ccc_resolve(int index)
 // Whether the driver, which this loads, is the simulated one.
 static int ccc_driver_simulated(void)
 {
-    pthread_mutex_lock(&ccc_driver.lock);
-    if (ccc_driver.loaded == 0)
-        ccc_driver_load();
-    int simulated = ccc_driver.loaded == 1 && dlsym(ccc_driver.library, "cudaSimRecover") != NULL;
-    pthread_mutex_unlock(&ccc_driver.lock);
-    return simulated;
+    if (ccc_driver.loaded == 0) {
+        pthread_mutex_lock(&ccc_driver.lock);
+        if (ccc_driver.loaded == 0)
+            ccc_driver_load();
+        pthread_mutex_unlock(&ccc_driver.lock);
+    }
+    return ccc_driver.loaded == 1 && ccc_driver.slice != NULL;
 }
 
 // In the child of fork(): a driver that was in use is unusable there, as is one that another thread was starting. Make

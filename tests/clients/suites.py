@@ -168,7 +168,7 @@ def run(suite: Suite, name: str, side: Side) -> Outcomes:
             timeout=LIMIT,
             check=False,
         )
-        ended = f"exit status {done.returncode}: {done.stderr[-300:]}"
+        ended = f"exit status {done.returncode}: {' '.join(done.stderr[-300:].split())}"
         is_broken = done.returncode != 0 or CRASH in done.stderr
     except subprocess.TimeoutExpired:
         ended, is_broken = f"not done after {LIMIT} s", True

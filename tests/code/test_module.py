@@ -572,9 +572,9 @@ EXPRESSIONS = ["scale<float>", "&tables::weights"]
 
 
 @pytest.fixture
-def declared(nvrtc, device, compile_target):
+def declared(nvrtc, device):
     """Return code that has kernels and variables, of which some are known by name expressions."""
-    with Program(DECLARATIONS, "c++").compile(compile_target, EXPRESSIONS) as code:
+    with Program(DECLARATIONS, "c++").compile("cubin", EXPRESSIONS) as code:
         yield code
 
 

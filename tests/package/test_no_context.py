@@ -331,6 +331,8 @@ USES: dict[type, dict[str, Callable[[World], object]]] = {
         "arguments_info": lambda w: w.kernel.arguments_info,
         "attributes": lambda w: w.kernel.attributes[w.device].num_regs,
         "close": lambda w: w.kernel.close(),
+        "mangled_name": lambda w: w.kernel.mangled_name,
+        "name": lambda w: w.kernel.name,
         "num_arguments": lambda w: w.kernel.num_arguments,
         "occupancy": lambda w: (
             w.kernel.occupancy.max_potential_cluster_size(CLUSTER, stream=w.stream),
@@ -345,6 +347,8 @@ USES: dict[type, dict[str, Callable[[World], object]]] = {
         "code": lambda w: w.code.code,
         "code_type": lambda w: w.code.code_type,
         "get_kernel": lambda w: ObjectCode.from_ptx(PTX).get_kernel("store").close(),
+        "globals": lambda w: list(w.code.globals),
+        "kernels": lambda w: w.code.kernels["store"].close(),
         "name": lambda w: w.code.name,
         "symbol_mapping": lambda w: w.code.symbol_mapping,
     },

@@ -301,9 +301,7 @@ def closed_growing_buffer() -> None:
         buffers[1].close()
         assert alive()["buffer"] == before
     for buffers, one, other in interrupted(prepare, grow, grow):
-        assert one is buffers[0]
-        assert other is one or "being modified" in str(other), other
-        assert one.size == 2 * unit
+        assert one is other is None  # both have grown and closed a buffer of their own
         for buffer in buffers:
             buffer.close()
         assert alive()["buffer"] == before

@@ -93,21 +93,32 @@ def import_twice(descriptor: VirtualMemoryIPCBufferDescriptor) -> list[list[int]
     return seen
 
 
-def send_on(buffer: VirtualMemoryBuffer) -> VirtualMemoryIPCBufferDescriptor:
-    """Return a descriptor of a buffer of another process, which is closed here."""
+def send_on(buffer: VirtualMemoryBuffer) -> str:
+    """Return the message that refuses a descriptor of a buffer of another process."""
     with buffer:
-        return buffer.ipc_descriptor
+        try:
+            buffer.get_ipc_descriptor().close()
+        except RuntimeError as error:
+            return str(error)
+    return ""
 
 
-def grow(buffer: VirtualMemoryBuffer, size: int) -> VirtualMemoryIPCBufferDescriptor:
-    """Return a descriptor of a larger buffer over the memory of another process."""
+def send_on_larger(buffer: VirtualMemoryBuffer) -> str:
+    """Return the same of a larger buffer over that memory."""
+    resource: Any = buffer.memory_resource
+    with buffer, resource.modify_allocation(buffer, 2 * buffer.size) as grown:
+        return send_on(grown)
+
+
+def grow(buffer: VirtualMemoryBuffer, size: int) -> int:
+    """Fill a larger buffer over the memory of another process, and return its size."""
     resource: Any = buffer.memory_resource
     with buffer, resource.modify_allocation(buffer, size) as grown:
         assert grown.is_mapped
         with use_device().create_stream() as stream:
             grown.fill(9, stream=stream)
             stream.sync()
-        return grown.ipc_descriptor
+        return grown.size
 
 
 def allocate_and_keep(value: int) -> VirtualMemoryIPCBufferDescriptor:

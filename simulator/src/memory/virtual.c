@@ -267,7 +267,9 @@ SIM_API(cuMemCreate,
     physical->handles = 1;
     physical->file = -1;
     char name[128];
-    snprintf(name, sizeof name, FILE_NAME, (int)prop->location.type, prop->location.id, (int)prop->requestedHandleTypes,
+    const bool on_device = prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    const int place = on_device ? sim_device_at(prop->location.id)->gpu : prop->location.id;
+    snprintf(name, sizeof name, FILE_NAME, (int)prop->location.type, place, (int)prop->requestedHandleTypes,
              prop->allocFlags.gpuDirectRDMACapable);
     physical->charged = !on_host(prop) && charge(prop, size);
     if (physical->charged || on_host(prop))
@@ -364,8 +366,8 @@ static bool read_properties(int file, CUmemAllocationProp *properties)
                                         .requestedHandleTypes = (CUmemAllocationHandleType)handles,
                                         .location = {.type = (CUmemLocationType)type},
                                         .allocFlags = {.gpuDirectRDMACapable = rdma != 0}};
-    properties->location.id = id;
-    return true;
+    properties->location.id = type == CU_MEM_LOCATION_TYPE_DEVICE ? sim_device_of_gpu(id) : id;
+    return type != CU_MEM_LOCATION_TYPE_DEVICE || properties->location.id >= 0;  // else hidden from this process
 }
 
 SIM_API(cuMemImportFromShareableHandle,
@@ -386,6 +388,7 @@ SIM_API(cuMemImportFromShareableHandle,
         if (!physical)
             return CUDA_ERROR_OUT_OF_MEMORY;
         physical->properties = properties;
+        physical->properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;  // only its own process exports it
         physical->size = (size_t)search.file.st_size;
         physical->file = fcntl(file, F_DUPFD_CLOEXEC, 0);
         if (physical->file < 0) {
