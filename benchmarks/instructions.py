@@ -28,7 +28,7 @@ CALLS = 100
 MANY = 5_000_000
 """Where that many calls take more instructions than that, a tenth of them will do."""
 
-COMPILED_AFTER = 5_000
+COMPILED_AFTER = 40_000
 """Calls after which PyPy's JIT compiler is done with a loop: it begins at 1,039, and branches follow after 200 each."""
 
 VALUES = 3

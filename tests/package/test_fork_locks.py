@@ -92,7 +92,7 @@ CASES = {
         """,
     "a handle of a pool": """
         from cuda_core_cffi._memory import ipc
-        ipc.os = types.SimpleNamespace(**{**vars(os), "set_inheritable": blocking(os.set_inheritable)})
+        ipc.IPCAllocationHandle._empty = blocking(ipc.IPCAllocationHandle._empty)
         pool = DeviceMemoryResource(0, {"ipc_enabled": True, "max_size": 1 << 20})
         def close():
             pool.close()
