@@ -309,12 +309,17 @@ def share(w: World) -> Any:
             assert again.size == buffer.size
 
     with w.virtual.allocate(UNIT, w.stream) as buffer:
-        before = len(os.listdir("/proc/self/fd"))
+        before = count_descriptors()
         yield work
-        gc.collect()
-        while cuda_core_cffi.lib.ccc_reclaim():  # a buffer that was not closed is unmapped by the release thread
-            time.sleep(0.001)
-        assert len(os.listdir("/proc/self/fd")) == before
+        assert count_descriptors() == before
+
+
+def count_descriptors() -> int:
+    """Return the number of open file descriptors, once buffers that were not closed have been unmapped."""
+    gc.collect()
+    while cuda_core_cffi.lib.ccc_reclaim():
+        time.sleep(0.001)
+    return len(os.listdir("/proc/self/fd"))
 
 
 @contextlib.contextmanager

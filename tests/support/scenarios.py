@@ -526,6 +526,12 @@ def copy_of_an_opaque_array_to_the_host(w: World) -> None:
 
 
 @scenario
+def virtual_buffer_of_a_descriptor(w: World) -> Any:
+    with w.virtual.ipc_descriptor as descriptor:
+        return Buffer.from_ipc_descriptor(VirtualMemoryResource(0), descriptor)
+
+
+@scenario
 def virtual_buffer_that_grows(w: World) -> Any:
     resource = VirtualMemoryResource(w.device)
     with resource.allocate(SIZE, w.stream) as buffer:
