@@ -130,7 +130,8 @@ def test_an_exception_at_any_line_leaves_no_file(folder):
     for point in range(1, everything.count + 1):
         lines = Lines(point)
         lines.run(make_and_close, None)
-        collect()
+        if list(folder.iterdir()):
+            collect()
         assert list(folder.iterdir()) == [], lines.place
 
 

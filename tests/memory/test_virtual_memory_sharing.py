@@ -63,6 +63,7 @@ def buffer(mr: VirtualMemoryResource, stream: Stream) -> Iterator[VirtualMemoryB
     def descriptors() -> list[str]:  # not those of multiprocessing
         return [link for link in ipc_child.descriptors() if not link.startswith(("socket:", "pipe:"))]
 
+    collect()  # the garbage of earlier tests
     before = descriptors()
     with filled(mr, UNIT, 1, stream) as buffer:
         own = len(descriptors())
