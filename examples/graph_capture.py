@@ -75,7 +75,7 @@ def main() -> int:
             print(f"captured {len(kinds)} nodes: {', '.join(kinds)}")
             graph = builder.complete()
 
-        # Waiting cannot be captured: the driver ends such a capture, and the stream can be used again.
+        # Waiting cannot be captured: the driver ends the capture, and the stream can be used again.
         try:
             with stream.create_graph_builder() as failing:
                 failing.begin_building()

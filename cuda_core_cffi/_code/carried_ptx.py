@@ -3,7 +3,7 @@
 """Cubins with PTX behind them, which the simulated driver runs in place of the machine code.
 
 While the simulated driver is in use, NVRTC and nvJitLink make cubins whose PTX is appended to the ELF file. Seven bytes
-of the header that ELF leaves unused say so: ``ptx``, and the offset of the PTX. GPU drivers load such a file like the
+of the header that ELF leaves unused say so: ``ptx``, and the offset of the PTX. GPU drivers load the file like the
 cubin alone, because they take its size from its headers. nvJitLink and the linker of a GPU driver get the cubin alone.
 """
 
@@ -45,7 +45,7 @@ def without_ptx(data: bytes) -> bytes:
 
 
 def carried_ptx(data: bytes) -> bytes:
-    """Return the PTX behind a cubin, texts with NUL between them; empty if there is none.
+    """Return the PTX behind a cubin, texts with NUL between them; or empty bytes.
 
     Raise :class:`ValueError` if it is not whole.
     """

@@ -222,7 +222,7 @@ class Kernel(Handle):
 
     @property
     def _layout(self) -> tuple[ParamInfo, ...] | None:
-        """Offset and size of each parameter, or None where the driver cannot tell."""
+        """Offset and size of each parameter, or None with a driver older than CUDA 12.3."""
         known = self._known
         if known.layout is None:
             try:
@@ -317,7 +317,7 @@ class KernelAttributes(Uncopyable):
     the kernel on that device, whichever object shows it.
 
     :attr:`Kernel.attributes` means the device that is current when an attribute is read; an index gives a view for
-    a certain one: ``kernel.attributes[1].num_regs``. The views of one kernel share what they have read.
+    a certain one: ``kernel.attributes[1].num_regs``. The views of one kernel share the values that they have read.
     """
 
     __slots__ = ("_device", "_kernel")

@@ -33,7 +33,7 @@ class LinkInput(NamedTuple):
         return self.data + b"\0" if self.code_type is ObjectCodeFormatType.PTX else without_ptx(self.data)
 
     def ptx(self) -> bytes:
-        """Return the PTX that it is, or that it carries; empty if there is none."""
+        """Return the PTX of the input, or the PTX that it carries; empty if it has none."""
         return self.data.rstrip(b"\0") if self.code_type is ObjectCodeFormatType.PTX else carried_ptx(self.data)
 
 
@@ -78,7 +78,7 @@ class LinkBackend(abc.ABC):
         """Return a copy of the options that stays as it is, whatever device is current later; raise for wrong ones."""
 
     def check_target(self, target: object) -> ObjectCodeFormatType:
-        """Return the target; raise for what is not made, or needs a newer library."""
+        """Return the target; raise if it is not made, or needs a newer library."""
         return named(self.targets, target, "target_type", f"{self.backend} makes")
 
     @abc.abstractmethod

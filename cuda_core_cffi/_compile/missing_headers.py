@@ -19,7 +19,7 @@ _BUNDLED: Final = re.compile(
 )
 _TOOLKIT: Final = re.compile(r"(?:cub|thrust)/.*|cu(?:rand|da)\w*\.h(?:pp)?|device_\w+\.h(?:pp)?|crt/.*")
 
-# What NVRTC declares by itself, by the header of the host compiler that programs include for it.
+# Functions that NVRTC declares by itself, by the header of the host compiler that programs include for it.
 _BUILT_IN: Final = {
     "assert": "assert needs",
     "math": "mathematical functions need",
@@ -29,7 +29,7 @@ _BUILT_IN: Final = {
     "stddef": "size_t needs",
 }
 _NOT_FOR_KERNELS: Final = frozenset({"cuda_runtime.h", "cuda_runtime_api.h", "cuda.h", "device_launch_parameters.h"})
-# Headers of <cuda/std/...>, and headers for which there are none.
+# Headers of <cuda/std/...>, and headers that have no such form.
 _STANDARD: Final = re.compile(
     "algorithm|array|atomic|barrier|bit|bitset|cfloat|charconv|chrono|climits|complex|concepts|cstdint|ctime|expected"
     "|functional|initializer_list|iterator|latch|limits|memory|numbers|numeric|optional|random|ranges|ratio|semaphore"

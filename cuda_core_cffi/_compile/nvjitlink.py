@@ -81,7 +81,7 @@ class NvJitLink(LinkBackend):
         return result
 
     def _ptx(self, options: LinkerOptions, inputs: Sequence[LinkInput]) -> list[bytes]:
-        """Return the PTX of what is linked to a cubin; none if there is not PTX of all of it."""
+        """Return the PTX of all inputs of a cubin, or an empty list if one of them has none."""
         texts = [text for item in inputs if (text := item.ptx())]
         rest = [item for item in inputs if not item.ptx()]
         if not rest:
@@ -133,7 +133,7 @@ class NvJitLink(LinkBackend):
 
 
 def _require(what: str, since: tuple[int, int]) -> None:
-    """Raise :class:`UnavailableError` if the library is older than what is asked of it."""
+    """Raise :class:`UnavailableError` if the library is too old for a feature."""
     version = NVJITLINK_LIBRARY.version()
     if version < since:
         needed, found = (".".join(map(str, numbers)) for numbers in (since, version))

@@ -115,7 +115,7 @@ class Program(Handle):
         self._source = compiler.check_source(code, resolved)
         self._name = resolved.name or DEFAULT_NAME
         self._pch_status: PCHStatusType | None = None
-        self._text = self._source  # what the compiler gets
+        self._text = self._source  # the text for the compiler
         self._file: SourceFile | None = None
         try:
             if compiler.needs_source_file(resolved):
@@ -263,7 +263,7 @@ class Program(Handle):
         self, source: bytes, spelt: list[bytes], target: ObjectCodeFormatType, expressions: list[str], logs: Any
     ) -> ObjectCode:
         job = Job(source, self._name, self._resolved.options, spelt, target, expressions, logs)
-        use = self._take(source)
+        use = self._find_uncompiled(source)
         try:
             compiled = self._compiler.compile(use._c_handle, job)
         finally:
@@ -272,7 +272,7 @@ class Program(Handle):
         name = self._name if self._file is None or source is not self._text else self._file.path
         return ObjectCode._create(compiled.data, target, name, compiled.symbols)
 
-    def _take(self, source: bytes) -> Owner:
+    def _find_uncompiled(self, source: bytes) -> Owner:
         """Return a program of this source that was not compiled yet; it stays alive even if this object is closed."""
         unused = self._unused if source is self._text else []
         try:

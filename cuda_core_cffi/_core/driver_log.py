@@ -108,7 +108,7 @@ def _sort(lines: list[str]) -> set[int]:
             unended.setdefault(number, []).append(index)
         else:
             explained = unended.pop(number, [])
-            if lib.ccc_probe_take(number, re.sub(VARIANT, "", end[2]).encode(), int(end[1])):
+            if lib.ccc_probe_match(number, re.sub(VARIANT, "", end[2]).encode(), int(end[1])):
                 thread.lines.clear()
                 probed.update(explained, (index,))
         if index not in probed:

@@ -138,7 +138,7 @@ def failure(status: int, call: str | None = None, detail: str = "") -> Exception
 
     A note says which context is current where the failed call could not make the former one current again.
     """
-    status, unrestored = int(status), int(lib.ccc_take_unrestored())
+    status, unrestored = int(status), int(lib.ccc_pop_unrestored())
     if status == lib.CCC_UNRESTORED:
         return note_current_context(explain_status(unrestored, RESTORE, detail))
     error = explain_status(status, call, detail)
@@ -266,7 +266,7 @@ def check_cleanup(waiting: int, stacklevel: int = 3) -> None:
     if not waiting:
         return
     call, concerned = ffi.new("const char **"), ffi.new("uint64_t *")
-    while status := lib.ccc_cleanup_take(call, concerned):
+    while status := lib.ccc_cleanup_pop(call, concerned):
         # Python shows a text once for each line of a program, so the handle is in it
         of = f" of {concerned[0]:#x}" if concerned[0] else ""
         text = describe(status, ffi.string(call[0]).decode())

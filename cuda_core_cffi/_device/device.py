@@ -197,8 +197,8 @@ class Device(calls.DeviceFinder):
         ----------
         ctx : Context, optional
             The context. By default the device's primary one, which the CUDA runtime and the libraries on it use too.
-            One of another device becomes current all the same, and with it that device: so any device takes back what
-            this method has returned.
+            A context of another device becomes current too, and with it that device: so any device accepts the result
+            of an earlier call.
 
         Returns
         -------

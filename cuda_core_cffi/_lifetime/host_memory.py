@@ -133,7 +133,7 @@ def after_wait(status: int, waited: Any) -> None:
 def _resume(waited: Any) -> int:
     """Wait on, where the simulated driver has returned for signal handlers to run, and return the status.
 
-    Handlers run between two calls: what they raise, such as KeyboardInterrupt, ends the wait.
+    Handlers run between two calls. Their exceptions, such as KeyboardInterrupt, end the wait.
     """
     with InUse(waited):
         while (status := int(waited._sync_slice(waited._c_handle, True))) == NOT_READY:

@@ -77,9 +77,9 @@ def new_token(value: Any) -> int:
 
 
 def list_references(operands: Iterable[Iterable[Operand]], token: int = 0) -> tuple[list[Any], int]:
-    """Return the C handles of groups of operands, and a token for their Python objects; 0 if there are none.
+    """Return the C handles of groups of operands, and a token for their Python objects, or 0.
 
-    A token that is given, of another Python object, is returned in its place.
+    A token passed in, of another Python object, is returned in its place.
     """
     c_handles: list[Any] = []
     objects: list[Any] = []

@@ -515,7 +515,7 @@ class Buffer(Exporter):
         status = lib.ccc_buffer_export(self._c_handle, payload)
         if status:
             raise self._failure(status)
-        self._descriptor = IPCBufferDescriptor._init(seal(bytes(ffi.buffer(payload))), self._size, self._mr.uuid)
+        self._descriptor = IPCBufferDescriptor._create(seal(bytes(ffi.buffer(payload))), self._size, self._mr.uuid)
         return self._descriptor
 
     def _copy_to_new(self, stream: Stream, attributes: Any, what: str) -> Buffer:

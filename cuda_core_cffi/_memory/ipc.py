@@ -54,7 +54,7 @@ class IPCAllocationHandle(NoConstructor):
         return number
 
     @classmethod
-    def _init(cls, handle: int, uuid: UUID | None) -> Self:
+    def _create(cls, handle: int, uuid: UUID | None) -> Self:
         """Return a handle that owns a file descriptor."""
         check_descriptor(handle)
         self = cls._empty(uuid)
@@ -107,10 +107,10 @@ class IPCBufferDescriptor(Descriptor):
     _size: int
 
     def __reduce__(self) -> tuple[object, ...]:
-        return IPCBufferDescriptor._init, (seal(self._payload), self._size, self._pool)
+        return IPCBufferDescriptor._create, (seal(self._payload), self._size, self._pool)
 
     @classmethod
-    def _init(cls, sealed: bytes, size: int, pool: UUID | None = None) -> IPCBufferDescriptor:
+    def _create(cls, sealed: bytes, size: int, pool: UUID | None = None) -> IPCBufferDescriptor:
         self = cls._from_payload(sealed)
         if type(size) is not int:
             raise TypeError(f"size must be an int, not {type(size).__name__}")
@@ -143,7 +143,7 @@ class VirtualMemoryIPCBufferDescriptor(NoConstructor):
 
     Notes
     -----
-    The process that sends a descriptor decides what it names. Accept it only from processes that you trust.
+    A descriptor may name any memory of the process that sends it. Accept it only from processes that you trust.
     """
 
     __slots__ = ("_handles", "_size", "_sizes")
@@ -161,7 +161,7 @@ class VirtualMemoryIPCBufferDescriptor(NoConstructor):
         self.close()
 
     @classmethod
-    def _init(cls, handles: Iterable[IPCAllocationHandle], sizes: Iterable[int], size: int | None) -> Self:
+    def _create(cls, handles: Iterable[IPCAllocationHandle], sizes: Iterable[int], size: int | None) -> Self:
         """Return a descriptor that owns these handles, after checking what may come from another process."""
         self = cls.__new__(cls)
         self._handles = tuple(handles)
@@ -203,9 +203,9 @@ class VirtualMemoryIPCBufferDescriptor(NoConstructor):
         Raises
         ------
         TypeError, ValueError
-            If a number is not an open file descriptor, or the sizes do not go with them.
+            If a number is not an open file descriptor, or there is not one size for each.
         """
-        return cls._init([own_handle(check_descriptor(number)) for number in fds], sizes, size)
+        return cls._create([own_handle(check_descriptor(number)) for number in fds], sizes, size)
 
     def close(self) -> None:
         """Close the file descriptors. Closing twice is allowed."""
@@ -443,7 +443,7 @@ def own_handle(handle: int | IPCAllocationHandle) -> IPCAllocationHandle:
         duplicate = os.dup(number)
     except OSError as error:
         raise ValueError(f"{number} is not an open file descriptor") from error
-    return IPCAllocationHandle._init(duplicate, handle.uuid if isinstance(handle, IPCAllocationHandle) else None)
+    return IPCAllocationHandle._create(duplicate, handle.uuid if isinstance(handle, IPCAllocationHandle) else None)
 
 
 # Pools of this process that others may know, or the other way round, by UUID.
@@ -485,7 +485,7 @@ def receive_allocation_handle(duplicate: Any, key: UUID | None) -> IPCAllocation
     """Put a handle together again."""
     if key is not None:
         check_uuid(key)
-    return IPCAllocationHandle._init(duplicate.detach(), key)
+    return IPCAllocationHandle._create(duplicate.detach(), key)
 
 
 def reduce_pool(pool: IPCPool) -> tuple[object, ...]:
@@ -509,4 +509,4 @@ def receive_virtual_descriptor(
 ) -> VirtualMemoryIPCBufferDescriptor:
     """Return the descriptor that another process has sent."""
     handles = [receive_allocation_handle(duplicate, None) for duplicate in duplicates]
-    return VirtualMemoryIPCBufferDescriptor._init(handles, sizes, size)
+    return VirtualMemoryIPCBufferDescriptor._create(handles, sizes, size)

@@ -59,8 +59,8 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
     With ``handle_type="posix_fd"``, which is the default, buffers can be sent to other processes through
     :mod:`multiprocessing`. There they are mapped: the same memory, at another address. Sending a buffer orders nothing
     between the processes: let the work on it finish first, or share an event too. Either process may close its buffer
-    first; the memory is freed with the last. What is unpickled makes the driver map memory: accept it only from
-    processes that you trust.
+    first; the memory is freed with the last. Unpickling maps memory: unpickle only data from processes that you
+    trust.
     """
 
     __slots__ = ("_device", "_plan")
@@ -163,9 +163,9 @@ class VirtualMemoryResource(Uncopyable, MemoryResource):
     ) -> VirtualMemoryBuffer:
         """Return a larger buffer over the same memory; nothing is copied.
 
-        Where the addresses behind the buffer are free, the new buffer begins at the same address. Otherwise the memory
-        is mapped a second time, at new addresses. Both buffers are open, and what is written to one is read from the
-        other. They are closed in any order: each part of the memory is freed with the last buffer that has it.
+        If the addresses behind the buffer are free, the new buffer begins at the same address. Otherwise the memory is
+        mapped a second time, at new addresses. Both buffers are open and show the same memory. Close them in any
+        order: each part of the memory is freed with the last buffer that has it.
 
         Parameters
         ----------
@@ -346,9 +346,7 @@ class VirtualMemoryBuffer(Buffer):
             If the driver does not export it.
         """
         resource = self._mr
-        if not isinstance(
-            resource, VirtualMemoryResource
-        ):  # but one that stands before it, such as a tracking resource
+        if not isinstance(resource, VirtualMemoryResource):  # such as a tracking resource
             raise RuntimeError(
                 "this VirtualMemoryBuffer is not for other processes: allocate it from a VirtualMemoryResource, not "
                 f"from a {type(resource).__name__}"
@@ -367,7 +365,7 @@ class VirtualMemoryBuffer(Buffer):
         status = lib.ccc_virtual_export(self._c_handle, [handle._descriptor for handle in handles], sizes)
         if status:
             raise self._failure(status)
-        return VirtualMemoryIPCBufferDescriptor._init(handles, list(sizes), self._size)
+        return VirtualMemoryIPCBufferDescriptor._create(handles, list(sizes), self._size)
 
     @property
     def ipc_descriptor(self) -> VirtualMemoryIPCBufferDescriptor:  # type: ignore[override]

@@ -198,7 +198,7 @@ class Event(Handle, calls.ElapsedOperand):
         if status:
             raise self._failure(status)
         device = lib.ccc_handle_device(self._c_handle)
-        return IPCEventDescriptor._init(seal(bytes(ffi.buffer(payload))), self.is_blocking_sync, device)
+        return IPCEventDescriptor._create(seal(bytes(ffi.buffer(payload))), self.is_blocking_sync, device)
 
     @classmethod
     def from_ipc_descriptor(cls, ipc_descriptor: IPCEventDescriptor) -> Event:
@@ -260,10 +260,10 @@ class IPCEventDescriptor(Descriptor):
         return self._payload == other._payload
 
     def __reduce__(self) -> tuple[object, ...]:
-        return IPCEventDescriptor._init, (seal(self._payload), self._is_blocking_sync, self._device_id)
+        return IPCEventDescriptor._create, (seal(self._payload), self._is_blocking_sync, self._device_id)
 
     @classmethod
-    def _init(cls, sealed: bytes, is_blocking_sync: bool, device_id: int) -> IPCEventDescriptor:
+    def _create(cls, sealed: bytes, is_blocking_sync: bool, device_id: int) -> IPCEventDescriptor:
         if type(is_blocking_sync) is not bool or type(device_id) is not int:
             raise TypeError(f"not the parts of a descriptor of an event: {is_blocking_sync!r}, {device_id!r}")
         self = cls._from_payload(sealed)

@@ -163,7 +163,7 @@ class GraphBuilder(StreamProxy):
         except CUDAError as error:
             if exc_val is None:
                 raise
-            exc_val.add_note(str(error))  # the block has raised what is probably the cause
+            exc_val.add_note(str(error))  # the exception of the block is probably the cause
 
     def begin_building(self, mode: str = "relaxed") -> GraphBuilder:
         """Begin to capture.
@@ -660,7 +660,7 @@ class GraphBuilder(StreamProxy):
         status = lib.ccc_capture_continue(stream._c_handle, node._definition._c_handle, node._handle)
         if status:
             error = failure(status)
-            self._root._give_up()  # nothing can be removed from what is being captured
+            self._root._give_up()  # a capture cannot lose a node
             raise error
 
     def _conditional(self, what: str, *arguments: Any) -> tuple[GraphBuilder, ...]:

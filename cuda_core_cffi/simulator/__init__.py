@@ -40,8 +40,8 @@ The simulated machine is described by environment variables that are read once, 
     ``stderr`` prints every report when it is made, and at exit what was never freed or destroyed.
 
 Other names that begin with ``CUDA_SIM_``, and other values, are refused: ``cuInit`` returns
-``CUDA_ERROR_SYSTEM_NOT_READY``, and the exception names the variable, the value and what is allowed. A line on stderr
-says the same. ``CUDA_VISIBLE_DEVICES`` hides and orders devices as with any driver.
+``CUDA_ERROR_SYSTEM_NOT_READY``, and the exception names the variable, the value and the allowed values. stderr gets a
+line with the same text. ``CUDA_VISIBLE_DEVICES`` hides and orders devices as with any driver.
 """
 
 from __future__ import annotations
@@ -358,8 +358,8 @@ def clear_reports() -> None:
 def recover() -> None:
     """Make the devices work again after a kernel failed, as a real driver does in a new process only.
 
-    Contexts, and what was made in them, work as before the failure. Work that was submitted since then was not done.
-    A primary context that was reset since then is retained again; what was made in it is gone.
+    Contexts and their objects work as before the failure. Work submitted since then was not done. A primary context
+    that was reset since then is retained again; its objects are gone.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options as dictionaries, for type checkers: a misspelt option is an error there too.
 
-The fields are those of the classes of options, and a test compares them. There is no such module at run time.
+The fields match the classes of options, and a test compares them. There is no such module at run time.
 """
 
 from collections.abc import Iterable, Sequence

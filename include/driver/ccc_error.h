@@ -65,8 +65,8 @@ static int ccc_last_status(void) { return ccc_last.status; }
 
 static const char *ccc_last_call(void) { return ccc_last.call; }
 
-// Take what is known of a former context that could not be made current again: a CUresult, 0 if there was none.
-static int ccc_take_unrestored(void)
+// Return the CUresult of a failure to make the former context current again, and forget it; 0: there was no failure.
+static int ccc_pop_unrestored(void)
 {
     int unrestored = ccc_last.unrestored;
     ccc_last.unrestored = 0;
@@ -80,7 +80,7 @@ typedef struct ccc_cleanup {
     uint64_t object;  // its driver handle, or its address; 0: none
 } ccc_cleanup;
 
-// Failures of cleanup, oldest first. In a storm of them the first tell enough: what does not fit is dropped.
+// Failures of cleanup, oldest first. In a storm of them the first are enough: later ones are dropped.
 #define CCC_CLEANUP_SLOTS 32u
 static ccc_cleanup ccc_cleanup_queue[CCC_CLEANUP_SLOTS];
 static atomic_uint ccc_cleanup_count;  // recorded and not yet taken
@@ -102,8 +102,8 @@ static CCC_COLD void ccc_cleanup_failed(int status, const char *call, uint64_t o
     atomic_flag_clear_explicit(&ccc_cleanup_lock, memory_order_release);
 }
 
-// Take one recorded failure of cleanup: its status, with the call and the driver object; 0 when there is none.
-static int ccc_cleanup_take(const char **call, uint64_t *object)
+// Take one recorded failure of cleanup: its status, with the call and the driver object. 0: none is recorded.
+static int ccc_cleanup_pop(const char **call, uint64_t *object)
 {
     int status = 0;
     while (atomic_flag_test_and_set_explicit(&ccc_cleanup_lock, memory_order_acquire))

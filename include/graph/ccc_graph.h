@@ -386,7 +386,7 @@ static void ccc_graph_embedded(ccc_handle *handle, uint64_t node, ccc_ref_tree *
     ccc_ref_tree_settle(names, copy, (uintptr_t)inner);
 }
 
-// A node does not have these graphs inside it any more: let go of what is kept for them.
+// Release the references of graphs that were inside a node.
 static void ccc_graph_remove_inner(ccc_handle *handle, uint64_t node, const uint64_t *inner, size_t count)
 {
     ccc_map *names = &ccc_root_data(handle)->names;

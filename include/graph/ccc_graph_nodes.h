@@ -217,7 +217,7 @@ static ccc_added ccc_graph_add_to(ccc_handle *handle, const uint64_t *before, si
 }
 
 // The same without the lock. `child` is the graph to embed, or NULL. The node refers to the handles, and to the Python
-// object of the token, which is released unless the status is that of a handle which is closed, or of lack of memory.
+// object of the token. The token is released on failure, but not if a handle was closed or memory is lacking.
 static ccc_added ccc_graph_add(ccc_handle *graph, const uint64_t *before, size_t count, CUgraphNodeParams *params,
                                ccc_attributes *attributes, ccc_handle *child, ccc_handle *const *handles,
                                size_t handle_count, uint64_t token)

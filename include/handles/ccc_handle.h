@@ -45,7 +45,7 @@ typedef struct ccc_handle_type {
     // Return whether the handle must not be destroyed yet, because a stream is captured. NULL: it always may.
     int (*must_wait)(const ccc_handle *handle);
     // Return whether work of any device may still need the driver handle without a use of it, so that it is destroyed
-    // as one with CCC_NEVER_AT_ONCE is. What it is true of counts in ccc_waits_alive. NULL: no.
+    // as one with CCC_NEVER_AT_ONCE is. These handles are counted in ccc_waits_alive. NULL: no.
     int (*until_idle)(const ccc_handle *handle);
     // Called after the driver handle was destroyed. NULL: not called.
     void (*ended)(ccc_handle *handle);

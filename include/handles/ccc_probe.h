@@ -64,7 +64,7 @@ static void ccc_probe_note(const char *function, int status) { ccc_probe_end(ccc
     } while (0)
 
 // Forget the oldest probe that a logged failure matches. Returns whether there was one.
-static int ccc_probe_take(uint64_t thread, const char *function, int status)
+static int ccc_probe_match(uint64_t thread, const char *function, int status)
 {
     ccc_probe *oldest = NULL;
     pthread_mutex_lock(&ccc_probe_lock);

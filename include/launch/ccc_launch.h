@@ -20,8 +20,8 @@
 // A launch configuration as the driver takes it, all but the stream: made once for each Python LaunchConfig.
 struct ccc_config {
     CUlaunchConfig driver;
-    int demanding;    // CCC_DEMANDS_*: what is looked at before a launch
-    uint32_t shared;  // bytes that the attribute of a kernel has to allow; 0: the launch says itself what is allowed
+    int demanding;    // CCC_DEMANDS_*: checks before a launch
+    uint32_t shared;  // bytes that the attribute of a kernel has to allow; 0: no attribute is needed
     int object_count;
     CUlaunchAttribute attributes[CCC_MAX_LAUNCH_ATTRIBUTES];
     ccc_handle *objects[CCC_MAX_LAUNCH_OBJECTS];  // what the attributes refer to

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The cuda-core-cffi authors
 // SPDX-License-Identifier: Apache-2.0
+
 // File descriptors that the driver makes. C stores one in the memory of its owner, an int, before the call returns, so
 // that an exception after it loses none.
 #ifndef CCC_DESCRIPTOR_H

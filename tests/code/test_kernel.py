@@ -202,7 +202,7 @@ def test_a_kernel_may_take_no_arguments(code):
 
 
 def test_a_mangled_name_tells_the_kinds(code):
-    odd = None  # in a cubin: the name may be that of an enumeration
+    odd = None  # in a cubin: an enumeration may have the name
     assert code.get_kernel("mangled")._kinds == ("p", "p", "f", "i", odd, "c")
 
 

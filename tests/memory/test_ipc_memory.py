@@ -157,7 +157,7 @@ def test_what_is_no_handle_is_refused(device: Device, handle: Any, error: type[E
 
 def test_a_received_handle_must_be_a_descriptor() -> None:
     with pytest.raises(ValueError, match="not -1"):
-        IPCAllocationHandle._init(-1, None)
+        IPCAllocationHandle._create(-1, None)
 
 
 def test_a_descriptor_of_something_else_is_refused_and_stays_open(device: Device) -> None:
@@ -265,7 +265,7 @@ def test_a_descriptor_is_not_made_by_hand() -> None:
 )
 def test_parts_that_make_no_descriptor_are_refused(parts: tuple[Any, ...], error: type[Exception]) -> None:
     with pytest.raises(error):
-        IPCBufferDescriptor._init(*parts)
+        IPCBufferDescriptor._create(*parts)
 
 
 def test_a_closed_buffer_has_no_descriptor(pool: Any, stream: Stream) -> None:

@@ -586,7 +586,7 @@ def test_a_device_reaches_its_own_memory(device: Device) -> None:
         device.can_access_peer(999)
 
 
-@pytest.mark.simulator_only("a GPU does not tell which address it was")
+@pytest.mark.simulator_only("a GPU does not report the address")
 def test_a_kernel_without_access_to_a_pool_names_what_gives_it():
     code = f"""
 from cuda_core_cffi import CUDAError, Device, DeviceMemoryResource, LaunchConfig, ObjectCode, launch

@@ -96,7 +96,7 @@ def test_an_event_of_this_process_alone_is_not_sent(device: Device, event: Event
 @pytest.mark.parametrize("payload", [b"", bytes(64), bytes(67), bytes(69)], ids=len)
 def test_a_payload_of_another_length_is_refused(payload: bytes) -> None:
     with pytest.raises(ValueError, match=rf"must have 68 bytes, not {len(payload)}"):
-        IPCEventDescriptor._init(payload, False, 0)
+        IPCEventDescriptor._create(payload, False, 0)
 
 
 @pytest.mark.parametrize(
@@ -104,12 +104,12 @@ def test_a_payload_of_another_length_is_refused(payload: bytes) -> None:
 )
 def test_parts_of_other_types_are_refused(parts: tuple[object, ...]) -> None:
     with pytest.raises(TypeError):
-        IPCEventDescriptor._init(*parts)
+        IPCEventDescriptor._create(*parts)
 
 
 def test_a_device_that_is_not_there_is_refused() -> None:
     with pytest.raises(ValueError, match="999"):
-        Event.from_ipc_descriptor(IPCEventDescriptor._init(seal(bytes(64)), False, 999))
+        Event.from_ipc_descriptor(IPCEventDescriptor._create(seal(bytes(64)), False, 999))
 
 
 def test_only_a_descriptor_makes_an_event() -> None:

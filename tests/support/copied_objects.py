@@ -295,10 +295,10 @@ ROWS = [
     values("texture._texture_object.TextureObjectOptions", lambda o: TextureObjectOptions("wrap", "linear")),
     values("graph.options.GraphCompleteOptions", lambda o: GraphCompleteOptions()),
     values("graph.options.GraphDebugPrintOptions", lambda o: GraphDebugPrintOptions()),
-    values("_streams.event.IPCEventDescriptor", lambda o: IPCEventDescriptor._init(PAYLOAD, True, 0)),
+    values("_streams.event.IPCEventDescriptor", lambda o: IPCEventDescriptor._create(PAYLOAD, True, 0)),
     values(
         "_memory.ipc.IPCBufferDescriptor",
-        lambda o: IPCBufferDescriptor._init(PAYLOAD, SIZE),
+        lambda o: IPCBufferDescriptor._create(PAYLOAD, SIZE),
         lambda a, b: (a._payload, a.size, a._pool) == (b._payload, b.size, b._pool),
     ),
     values("_arrays.layout._StridedLayout", lambda o: _StridedLayout((2, 3), (1, 2), 4)[1:]),

@@ -240,7 +240,7 @@ def import_damaged_events(descriptor: IPCEventDescriptor) -> tuple[int, int]:
     imported = refused = 0
     for payload in mutations(seal(descriptor._payload), 200):
         try:
-            Event.from_ipc_descriptor(IPCEventDescriptor._init(payload, False, 0)).close()
+            Event.from_ipc_descriptor(IPCEventDescriptor._create(payload, False, 0)).close()
             imported += 1
         except ValueError:
             refused += 1
@@ -513,7 +513,7 @@ def import_claiming(pool: Any, descriptor: IPCBufferDescriptor, sizes: list[int]
     """Import a buffer that is claimed to have other sizes; return the sizes of what came of it."""
     imported = []
     for size in sizes:
-        claim = IPCBufferDescriptor._init(seal(descriptor._payload), size, descriptor._pool)
+        claim = IPCBufferDescriptor._create(seal(descriptor._payload), size, descriptor._pool)
         with Buffer.from_ipc_descriptor(pool, claim) as buffer:
             imported.append(buffer.size)
     pool.close()
@@ -525,7 +525,7 @@ def import_damaged_buffers(pool: Any, descriptor: IPCBufferDescriptor) -> tuple[
     imported = refused = 0
     for payload in mutations(seal(descriptor._payload), 200):
         try:
-            Buffer.from_ipc_descriptor(pool, IPCBufferDescriptor._init(payload, descriptor.size)).close()
+            Buffer.from_ipc_descriptor(pool, IPCBufferDescriptor._create(payload, descriptor.size)).close()
             imported += 1
         except ValueError:
             refused += 1

@@ -78,8 +78,8 @@ struct sim_jit {  // the options of a load or a link that mean something here
 CUresult sim_jit_read(struct sim_jit *jit, unsigned count, CUjit_option *options, void **values);
 void sim_log_add(struct sim_log *log, const char *text);
 // Finds the PTX in an image, which may be a fat binary, or a cubin with PTX behind it: the texts, each but the last
-// with a NUL behind it, that sim_ptx_load takes as one module. Why there is none goes to the log of `jit`, which may be
-// NULL.
+// with a NUL behind it, that sim_ptx_load takes as one module. The reason of a failure goes to the log of `jit`, which
+// may be NULL.
 CUresult sim_image_find(const void *image, struct sim_jit *jit, const char **text, size_t *length);
 bool sim_image_is_cut_short(const void *image, size_t size);
 // Makes a cubin of texts, as the linker's output: an ELF file with PTX behind it, and without machine code.

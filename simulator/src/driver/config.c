@@ -170,6 +170,7 @@ static const struct variable {
     {"CUDA_SIM_VECTORS", read_vectors, "0 or 1"},
 };
 enum { VARIABLES = sizeof variables / sizeof *variables };
+_Static_assert(SIM_MAX_DEVICES == 16 && MOST_FANS == 8 && SIM_MAX_NVLINKS == 18, "the table has other limits in words");
 
 static const struct variable *find_variable(const char *name, size_t length)
 {
@@ -198,7 +199,7 @@ static void refuse_value(const struct variable *variable, const char *text)
                  1000 * major + 10 * minor);
 }
 
-// Only a folder may have an empty value. The first problem is the one that is described.
+// Only a folder may have an empty value. Only the first problem is described.
 static void read_variable(const char *entry)
 {
     const char *equals = strchr(entry, '=');

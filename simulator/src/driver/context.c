@@ -47,7 +47,7 @@ CUresult sim_context_flags_valid(unsigned flags)
 
 uint64_t sim_context_next_id(void) { return atomic_fetch_add(&last_id, 1) + 1; }
 
-// Remembers what the call under way fails with, which sim_log_fault explains.
+// Remembers the fault with which the call under way fails; sim_log_fault explains it.
 static void meet_fault(int device, CUresult error)
 {
     sim_thread()->failed = device;

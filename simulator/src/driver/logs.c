@@ -48,7 +48,7 @@ static size_t begin_line(char *text)
     return (size_t)length;
 }
 
-// Of a text that is too long for a line, as much as ends before a semicolon; all of the room if there is none.
+// Returns the length of the part of a text that fits in a line, cut before a semicolon if it has one.
 static size_t cut(const char *text, size_t room)
 {
     size_t length = strlen(text);

@@ -41,7 +41,7 @@ enum { SIM_POOL_MANAGED_TYPE = 2 };
 CUresult sim_pool_new(const CUmemPoolProps *props, struct sim_pool **pool);
 struct sim_pool *sim_pool_new_bare(void);  // without memory; NULL when out of memory
 void sim_pool_reset_access(struct sim_pool *pool);
-// A new pool has the access of the one that was destroyed last on its device.
+// A new pool inherits the access rights of the pool that was destroyed last on its device.
 void sim_pool_recycle(struct sim_pool *destroyed);
 void sim_pool_inherit(struct sim_pool *created);
 void sim_pool_finalize(void *pool);
