@@ -93,7 +93,7 @@ class CoreDistribution(importlib.metadata.Distribution):
 
 
 def distribution_of(file: str | None) -> str:
-    """Return the name of the installed distribution that a file is of; or an empty string."""
+    """Return the name of the installed distribution that a file belongs to, or an empty string."""
     if file is None:
         return ""
     ending, real = os.path.join(*NAME.split("."), os.path.basename(file)), os.path.realpath(file)
